@@ -1,0 +1,23 @@
+# The two commands of the README. Both create the virtual environment when it is missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: quickstart test
+
+quickstart: $(VENV)/installed
+	$(BIN)/dragoman quickstart
+
+test: $(VENV)/installed-dev
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable . --constraint constraints.txt
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	touch $@ $(VENV)/installed

@@ -1,0 +1,105 @@
+"""Dragoman: the Transformer of "Attention Is All You Need" (Vaswani et al. 2017) as real software.
+
+    import dragoman
+
+    translator = dragoman.Translator.load("runs/my-model")
+    translator.translate(["Ein Hund schläft."])[0].text
+
+Public names load on first use, so that ``dragoman --help`` and tokenization never wait for torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dragoman.data import Files, TsvFile, decode_lines, read_aligned, read_lines
+    from dragoman.decoding import BeamSearch
+    from dragoman.errors import DragomanError
+    from dragoman.models import ModelConfig, build_model
+    from dragoman.recipe import Recipe, read_recipe, recipe_toml
+    from dragoman.run import (
+        average,
+        choose_recipe,
+        diagnose,
+        evaluate,
+        quickstart_recipe,
+        quickstart_results,
+        train,
+    )
+    from dragoman.tokenization import Tokenizer
+    from dragoman.translator import Translation, Translator, one_line
+
+_HOMES = {
+    "BeamSearch": "dragoman.decoding",
+    "DragomanError": "dragoman.errors",
+    "Files": "dragoman.data",
+    "ModelConfig": "dragoman.models",
+    "Recipe": "dragoman.recipe",
+    "Tokenizer": "dragoman.tokenization",
+    "Translation": "dragoman.translator",
+    "Translator": "dragoman.translator",
+    "TsvFile": "dragoman.data",
+    "average": "dragoman.run",
+    "build_model": "dragoman.models",
+    "choose_recipe": "dragoman.run",
+    "decode_lines": "dragoman.data",
+    "diagnose": "dragoman.run",
+    "evaluate": "dragoman.run",
+    "one_line": "dragoman.translator",
+    "quickstart_recipe": "dragoman.run",
+    "quickstart_results": "dragoman.run",
+    "read_aligned": "dragoman.data",
+    "read_lines": "dragoman.data",
+    "read_recipe": "dragoman.recipe",
+    "recipe_toml": "dragoman.recipe",
+    "train": "dragoman.run",
+}
+_FOLDERS = (
+    "data",
+    "decoding",
+    "evaluation",
+    "inspection",
+    "models",
+    "nn",
+    "tokenization",
+    "training",
+)
+
+__all__ = [
+    "BeamSearch",
+    "DragomanError",
+    "Files",
+    "ModelConfig",
+    "Recipe",
+    "Tokenizer",
+    "Translation",
+    "Translator",
+    "TsvFile",
+    "average",
+    "build_model",
+    "choose_recipe",
+    "decode_lines",
+    "diagnose",
+    "evaluate",
+    "one_line",
+    "quickstart_recipe",
+    "quickstart_results",
+    "read_aligned",
+    "read_lines",
+    "read_recipe",
+    "recipe_toml",
+    "train",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name, or a folder such as ``dragoman.nn``, when it is first asked for."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _FOLDERS:
+        return import_module(f"dragoman.{name}")
+    raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_FOLDERS})

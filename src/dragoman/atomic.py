@@ -1,0 +1,93 @@
+"""Files and folders that appear whole or not at all: written aside, flushed, then renamed."""
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[BinaryIO]:
+    """Fill a file aside; it takes the name ``path`` only when all of it is on disk.
+
+    Yields:
+        The file to write. If the block raises, it is removed and ``path`` stays as it was.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+    """
+    aside = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Put ``data`` at ``path`` in one step; an error leaves what was there before."""
+    with new_file(path) as file:
+        file.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put UTF-8 ``text`` with LF line ends at ``path`` in one step."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+@contextmanager
+def new_folder(path: Path) -> Generator[Path]:
+    """Fill a folder aside; it takes the name ``path`` only when all of it is on disk.
+
+    Yields:
+        The folder to fill. If the block raises, it is removed and ``path`` stays as it was.
+
+    Raises:
+        OSError: the parent cannot be written, or the disk is full.
+    """
+    aside = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        yield aside
+        for file in aside.iterdir():
+            with file.open("rb+") as opened:
+                os.fsync(opened.fileno())
+        _flush_folder(aside)
+        if path.exists():
+            shutil.rmtree(path)
+        aside.replace(path)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def remove_leftovers(folder: Path) -> list[str]:
+    """Remove what a killed process left half-written in ``folder``; give the names."""
+    removed: list[str] = []
+    for entry in sorted(folder.glob(".*.writing-*")):
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+        removed.append(entry.name)
+    return removed
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the system allows folders to be flushed."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

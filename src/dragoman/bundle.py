@@ -1,0 +1,203 @@
+"""A model on disk: config, weights and tokenizers in one folder.
+
+```
+config.json         format number, architecture, all model choices, special ids, versions
+tokenizer.json      both sides, or source.tokenizer.json and target.tokenizer.json
+model.safetensors   weights, each tied table once
+README.md           model card
+```
+Nothing here can run code: JSON and safetensors only.
+"""
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import (
+    load_file,  # pyright: ignore[reportUnknownVariableType]  # its PathLike has no parameter
+    save,
+)
+from torch import Tensor, nn
+
+from dragoman.atomic import write_bytes, write_text
+from dragoman.configfile import Table, read_record, write_record
+from dragoman.errors import ConfigError, ModelError
+from dragoman.models import ModelConfig, build_model
+from dragoman.nn import EncoderDecoder
+from dragoman.tokenization import Tokenizer
+
+FORMAT = 1  # raised when a folder could no longer be read by an older release
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A model and all that is needed to use it.
+
+    Args:
+        config: the choices the model was built from.
+        model: the module, in evaluation mode when loaded.
+        source_tokenizer: text to source ids.
+        target_tokenizer: target ids to text; the same object when the vocabulary is joint.
+    """
+
+    config: ModelConfig
+    model: EncoderDecoder
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+
+
+def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
+    """Write a model folder; each file replaces an older one in one step, the weights last.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tokenizers(folder, bundle.source_tokenizer, bundle.target_tokenizer)
+    write_text(folder / "config.json", json.dumps(_describe(bundle), indent=2) + "\n")
+    write_text(folder / "README.md", card)
+    write_bytes(folder / "model.safetensors", save(model_weights(bundle.model)))
+
+
+def load_bundle(folder: Path, device: torch.device | str = "cpu") -> Bundle:
+    """Read a model folder.
+
+    Raises:
+        ModelError: a file is missing, damaged, or does not fit the others.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such model folder")
+    file = folder / "config.json"
+    described = _read_description(file)
+    try:
+        config = read_record(ModelConfig, described.get("model", {}), file=str(file))
+    except ConfigError as error:
+        raise ModelError(str(error)) from None
+    source, target = load_tokenizers(folder)
+    model = build_model(config)
+    load_weights(model, read_tensors(folder / "model.safetensors"), str(folder))
+    sizes = (config.vocabulary, config.target_vocabulary or config.vocabulary)
+    if sizes != (source.size, target.size):
+        raise ModelError(
+            f"{folder}: the tokenizers have {source.size:,} and {target.size:,} pieces, the model "
+            f"{sizes[0]:,} and {sizes[1]:,}; use the tokenizers it was trained with"
+        )
+    return Bundle(config, model.to(device).eval(), source, target)
+
+
+def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None:
+    """Write one file when the vocabulary is joint, otherwise one for each side."""
+    if source is target:
+        source.save(folder / "tokenizer.json")
+    else:
+        source.save(folder / "source.tokenizer.json")
+        target.save(folder / "target.tokenizer.json")
+
+
+def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    """Read the tokenizers of a model folder; the same object twice when joint.
+
+    Raises:
+        ModelError: a file is missing or damaged.
+    """
+    if (folder / "source.tokenizer.json").exists():
+        return (
+            Tokenizer.load(folder / "source.tokenizer.json"),
+            Tokenizer.load(folder / "target.tokenizer.json"),
+        )
+    joint = Tokenizer.load(folder / "tokenizer.json")
+    return joint, joint
+
+
+def model_weights(model: nn.Module) -> dict[str, Tensor]:
+    """Name every weight, a tied one once, as contiguous tensors on the CPU."""
+    return {
+        name: weight.detach().cpu().contiguous()
+        for name, weight in model.named_parameters()  # leaves out repeated ones
+    }
+
+
+@torch.no_grad()
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Copy weights into a model.
+
+    Args:
+        model: gets them.
+        weights: by name, as ``model_weights`` gives them.
+        where: folder or file, for messages.
+
+    Raises:
+        ModelError: a weight is missing, left over, or of another shape.
+    """
+    own = dict(model.named_parameters())
+    missing, unknown = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
+    if missing or unknown:
+        parts = [f"{len(missing)} weights are missing ({', '.join(missing[:3])} ...)"] * bool(
+            missing
+        )
+        parts += [f"{len(unknown)} are not known ({', '.join(unknown[:3])} ...)"] * bool(unknown)
+        raise ModelError(f"{where}: {'; '.join(parts)}")
+    for name, weight in own.items():
+        if weight.shape != weights[name].shape:
+            raise ModelError(
+                f"{where}: {name} is {tuple(weights[name].shape)}, the model needs "
+                f"{tuple(weight.shape)}"
+            )
+        weight.copy_(weights[name])
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read a safetensors file.
+
+    Raises:
+        ModelError: it is missing or damaged.
+    """
+    try:
+        return load_file(str(path))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{path}: cannot be read: {error}") from None
+
+
+def library_versions() -> dict[str, str]:
+    """Say which versions made a file."""
+    libraries = ("torch", "numpy", "tokenizers", "safetensors", "sacrebleu")
+    return {
+        "dragoman": version("dragoman"),
+        "python": platform.python_version(),
+        **{name: version(name) for name in libraries},
+    }
+
+
+def _describe(bundle: Bundle) -> dict[str, Any]:  # Any: as JSON holds it
+    return {
+        "format": FORMAT,
+        "architecture": bundle.config.architecture,
+        "model": write_record(bundle.config),
+        "special_ids": asdict(bundle.target_tokenizer.special),
+        "normal_form": bundle.source_tokenizer.normal_form,
+        "versions": library_versions(),
+    }
+
+
+def _read_description(file: Path) -> Table:
+    try:
+        described = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise ModelError(f"{file.parent}: holds no model (no {file.name})") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file}: cannot be read: {error}") from None
+    found = cast("Table", described).get("format") if isinstance(described, dict) else None
+    if found != FORMAT:
+        raise ModelError(
+            f"{file}: format {found!r}, this release reads format {FORMAT}; "
+            "use the release that wrote it"
+        )
+    return cast("Table", described)

@@ -1,0 +1,323 @@
+"""Commands and options, each a few lines over the library.
+
+Nothing here imports torch before a command needs it: ``dragoman.X`` loads on first use.
+"""
+
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+import dragoman
+from dragoman.atomic import new_file
+from dragoman.errors import ConfigError, DragomanError
+
+app = typer.Typer(
+    name="dragoman",
+    help="Train and use the Transformer of 'Attention Is All You Need' on your own text.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+ModelFolder = Annotated[Path, typer.Argument(help="Model or run folder.", metavar="MODEL")]
+SourceFile = Annotated[Path, typer.Option("--source", help="One sentence a line; may be .gz.")]
+TargetFile = Annotated[Path, typer.Option("--target", help="Its translations, line by line.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a recipe key; may be repeated."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
+Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
+Alpha = Annotated[float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha.")]
+BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
+
+
+@app.command()
+def quickstart(
+    run: Annotated[Path, typer.Option(help="Run folder to make.")] = Path("runs/quickstart"),
+) -> None:
+    """See a translator learn German to English from a built-in corpus, in about two minutes."""
+    _say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
+    if _train(dragoman.quickstart_recipe(run), run) == 0:
+        for line in dragoman.quickstart_results(run):
+            print(line)
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path | None, typer.Argument(help="Recipe, TOML.", metavar="[RECIPE]")] = None,
+    source: Annotated[Path | None, typer.Option(help="Instead of a recipe: source text.")] = None,
+    target: Annotated[Path | None, typer.Option(help="Its translations, line by line.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    settings: Setting = None,
+    dry_run: Annotated[bool, typer.Option(help="Print the resolved recipe and stop.")] = False,
+    restart: Annotated[bool, typer.Option(help="Throw away what the run folder holds.")] = False,
+    accept_changes: Annotated[
+        bool, typer.Option(help="Go on although the recipe differs from the run's.")
+    ] = False,
+    device: Device = "auto",
+) -> None:
+    """Train a translator from a recipe, or from two files with sizes chosen by their length.
+
+    The same command goes on with an unfinished run.
+    """
+    if recipe is not None and source is None and target is None:
+        chosen = dragoman.read_recipe(recipe, settings or ())
+        name = recipe.stem
+    elif recipe is None and source is not None and target is not None:
+        chosen = dragoman.choose_recipe(source, target, settings or ())
+        name = source.name.partition(".")[0]
+    else:
+        raise ConfigError("", "give a recipe, or both --source and --target")
+    if dry_run:
+        print(dragoman.recipe_toml(chosen), end="")
+        return
+    folder = run or Path("runs") / name
+    status = _train(chosen, folder, device=device, restart=restart, accept_changes=accept_changes)
+    if status:
+        raise typer.Exit(status)
+
+
+@app.command()
+def translate(
+    model: ModelFolder,
+    input: Annotated[Path | None, typer.Option(help="Text; standard input unless given.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Standard output unless given.")] = None,
+    beam: Beam = 4,
+    alpha: Alpha = 0.6,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations per line, tab between.")] = 1,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Most pieces; source length + 50 unless given.")
+    ] = None,
+    too_long: Annotated[
+        str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
+    ] = "split",
+    batch_tokens: BatchTokens = 4096,
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto, torch.")] = "auto",
+    format: Annotated[str, typer.Option(help="text: one segment a line.")] = "text",
+    json_lines: Json = False,
+) -> None:
+    """Translate line by line: exactly one line out for each line in.
+
+    Blank lines stay blank and lines without letters are copied.
+    """
+    if format != "text":
+        raise ConfigError("--format", f"{format!r} is not a format", "choose from text")
+    translator = dragoman.Translator.load(model, device=device, dtype=dtype, engine=engine)
+    unfinished: list[str] = []
+    with _lines_in(input) as lines, _lines_out(output) as write:
+        translations = translator.stream(
+            lines,
+            beam=beam,
+            alpha=alpha,
+            n_best=n_best,
+            max_length=max_length,
+            too_long=too_long,
+            batch_tokens=batch_tokens,
+            at_once=1 if input is None and sys.stdin.isatty() else 0,
+        )
+        for number, translation in enumerate(translations, start=1):
+            if translation.shortened:
+                unfinished.append(f"line {number}: longer than the model takes; {too_long}")
+            if json_lines:
+                write(json.dumps({"line": number, **_plain(translation)}, ensure_ascii=False))
+            else:
+                texts = [candidate.text for candidate in translation.hypotheses]
+                write("\t".join(dragoman.one_line(text, tabs=n_best == 1) for text in texts))
+    for line in unfinished:
+        _say(f"{input or 'standard input'}: {line}")
+    if unfinished:
+        raise typer.Exit(2)
+
+
+@app.command()
+def score(
+    model: ModelFolder,
+    source: SourceFile,
+    target: TargetFile,
+    batch_tokens: BatchTokens = 4096,
+    device: Device = "auto",
+    json_lines: Json = False,
+) -> None:
+    """Print the log-probability of each target given its source, one line per pair."""
+    translator = dragoman.Translator.load(model, device=device)
+    pairs = dragoman.read_aligned(dragoman.Files(source=source, target=target))
+    scores = translator.score(
+        [pair.source for pair in pairs],
+        [pair.target for pair in pairs],
+        batch_tokens=batch_tokens,
+    )
+    for number, scored in enumerate(scores, start=1):
+        if json_lines:
+            found = {"line": number, "log_prob": scored.log_prob, "log_probs": scored.log_probs}
+            print(json.dumps(found))
+        else:
+            print(f"{scored.log_prob:.6f}")
+
+
+@app.command()
+def evaluate(
+    model: ModelFolder,
+    source: SourceFile,
+    target: TargetFile,
+    metrics: Annotated[str, typer.Option(help="Of bleu, chrf, ter; comma between.")] = "bleu,chrf",
+    hypotheses: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
+    tokenize: Annotated[str, typer.Option(help="sacreBLEU tokenizer, such as zh or char.")] = "",
+    beam: Beam = 4,
+    alpha: Alpha = 0.6,
+    batch_tokens: BatchTokens = 4096,
+    device: Device = "auto",
+    json_output: Json = False,
+) -> None:
+    """Translate a test set and compare with its references: metrics with their signatures."""
+    translator = dragoman.Translator.load(model, device=device)
+    found = dragoman.evaluate(
+        translator,
+        dragoman.Files(source=source, target=target),
+        metrics=metrics.split(","),
+        tokenize=tokenize,
+        search=dragoman.BeamSearch(beam=beam, alpha=alpha),
+        batch_tokens=batch_tokens,
+    )
+    if hypotheses is not None:
+        with _lines_out(hypotheses) as write:
+            for text in found.hypotheses:
+                write(dragoman.one_line(text))
+    if json_output:
+        print(json.dumps(found.summary()))
+        return
+    for line in found.lines():
+        print(line)
+
+
+@app.command()
+def average(
+    checkpoints: Annotated[
+        list[Path], typer.Argument(help="Checkpoints of one run, or model folders.")
+    ],
+    to: Annotated[Path, typer.Option(help="Model folder to make.")],
+) -> None:
+    """Average the weights of checkpoints into a model folder (section 6.1)."""
+    dragoman.average(checkpoints, to)
+    _say(f"{to} holds the average of {len(checkpoints)} checkpoints")
+
+
+@app.command()
+def doctor(json_output: Json = False) -> None:
+    """Say what this machine has and what of Dragoman works on it."""
+    found = dragoman.diagnose()
+    if json_output:
+        print(json.dumps(found))
+        return
+    for section, entries in found.items():
+        print(section)
+        for name, value in entries.items():
+            print(f"  {name:<20} {value}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command.
+
+    Returns:
+        Exit status: 0 done, 2 something the user can mend, 1 a bug, 130 interrupted.
+    """
+    try:
+        status = app(args=arguments, standalone_mode=False)  # what typer.Exit was raised with
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:  # whoever read our output has gone; nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except DragomanError as error:
+        for line in str(error).splitlines():
+            _say(f"error: {line}")
+        return 2
+    except OSError as error:  # a file that cannot be written, a disk that is full
+        _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        return 2
+    except Exception as error:
+        wrong_usage: Callable[[], str] | None = getattr(error, "format_message", None)
+        if wrong_usage is not None:  # typer does not make the class of these public
+            _say(f"error: {wrong_usage()}")
+            return 2
+        traceback.print_exc()
+        _say("this is a bug in dragoman; please report it with the lines above")
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def entry() -> None:
+    """Run the command line and end the process."""
+    sys.exit(main())
+
+
+def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the types loads torch
+    """Train with progress on standard error; Ctrl-C saves after the update in hand."""
+    from dragoman.cli.console import show  # loads torch
+
+    interrupted: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: _interrupt(interrupted, number))
+    try:
+        stop = lambda: "interrupted" if interrupted else ""  # noqa: E731  # asked after each update
+        last = show(dragoman.train(recipe, run, should_stop=stop, **options))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 130 if interrupted and type(last).__name__ == "Stopped" else 0
+
+
+def _interrupt(interrupted: list[int], number: int) -> None:
+    if interrupted:  # asked twice: leave at once
+        raise KeyboardInterrupt
+    interrupted.append(number)
+    _say("\nstopping after this update; press Ctrl-C again to leave at once without saving")
+
+
+@contextmanager
+def _lines_in(path: Path | None) -> Generator[Iterator[str]]:
+    if path is None:
+        yield dragoman.decode_lines(sys.stdin.buffer, "standard input")
+    else:
+        yield dragoman.read_lines(path)
+
+
+@contextmanager
+def _lines_out(path: Path | None) -> Generator[Callable[[str], None]]:
+    """Give a function that writes a line of UTF-8; a file appears only when all is written."""
+
+    def to(stream: BinaryIO) -> Callable[[str], None]:
+        def write(line: str) -> None:
+            stream.write(line.encode("utf-8") + b"\n")
+            if path is None:
+                stream.flush()
+
+        return write
+
+    if path is None:
+        sys.stdout.flush()
+        yield to(sys.stdout.buffer)
+    else:
+        with new_file(path) as stream:
+            yield to(stream)
+
+
+def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
+    best = {name: getattr(translation, name) for name in ("text", "score", "truncated")}
+    return {**best, **asdict(translation)}
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

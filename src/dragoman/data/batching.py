@@ -1,0 +1,138 @@
+"""Batches of sentence pairs as tensors, in an order that can be taken up anywhere (section 5.1).
+
+Shapes: N pairs, B pairs of one batch, S longest source, T longest target. A source ends in the end
+symbol, and so does what the decoder is to say, while what it reads begins with the start symbol.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dragoman.data.lengths import ADDED_SYMBOLS
+from dragoman.data.planning import BatchPlan, Integers
+from dragoman.data.store import IdStore
+from dragoman.errors import CheckpointError
+from dragoman.tokenization import SpecialIds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """Pairs padded on the right; the decoder reads ``target_in`` to say ``target_out``."""
+
+    pairs: Integers  # which, (B,)
+    source: Tensor  # pieces, end; int64, (B, S)
+    target_in: Tensor  # start, pieces; int64, (B, T)
+    target_out: Tensor  # pieces, end; int64, (B, T)
+    target_tokens: int  # of target_out, padding not counted
+
+
+def collate(pairs: Integers, sources: IdStore, targets: IdStore, special: SpecialIds) -> Batch:
+    """Put the pairs of a batch into tensors, on the CPU."""
+    target_pieces = [targets[int(pair)] for pair in pairs]
+    start, end = np.array([special.start]), np.array([special.end])
+    return Batch(
+        pairs=pairs,
+        source=pad_rows([np.append(sources[int(pair)], end) for pair in pairs], special.padding),
+        target_in=pad_rows([np.append(start, pieces) for pieces in target_pieces], special.padding),
+        target_out=pad_rows([np.append(pieces, end) for pieces in target_pieces], special.padding),
+        target_tokens=sum(pieces.size + ADDED_SYMBOLS for pieces in target_pieces),
+    )
+
+
+def pad_rows(rows: Sequence[Sequence[int] | NDArray[np.integer]], padding: int) -> Tensor:
+    """Put rows of ids into one tensor, (B, longest), int64, padded on the right."""
+    lengths = np.array([len(row) for row in rows])
+    padded = np.full((len(rows), lengths.max()), padding, dtype=np.int64)
+    padded[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(rows)
+    return torch.as_tensor(padded)
+
+
+class TokenBatches:
+    """Training batches without end, epoch after epoch, each epoch in an order of its own.
+
+    The order follows from the lengths, the budget, the seed and the epoch alone; it knows nothing
+    of processes or hashes. ``state`` and ``restore`` continue it exactly.
+
+    Args:
+        sources: pieces of each source, without special symbols, (N,).
+        targets: the same of each target, (N,).
+        budget: the most rows x longest row of each side, added symbols included.
+        special: ids of the symbols to add.
+        seed: 0 or more.
+        shuffle: off for validation: every epoch is the same, similar lengths together.
+
+    Raises:
+        ValueError: there is no pair, or the sides differ in number.
+    """
+
+    def __init__(
+        self,
+        sources: IdStore,
+        targets: IdStore,
+        *,
+        budget: int,
+        special: SpecialIds,
+        seed: int,
+        shuffle: bool = True,
+    ) -> None:
+        self._sources, self._targets, self._special = sources, targets, special
+        self._seed, self._shuffle = seed, shuffle
+        self._plan = BatchPlan(
+            sources.lengths + ADDED_SYMBOLS, targets.lengths + ADDED_SYMBOLS, budget=budget
+        )
+        self._epoch, self._batch = 1, 0
+        self._order = self._deal()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next batch, from 1."""
+        return self._epoch
+
+    @property
+    def batches_in_epoch(self) -> int:
+        """Batches of an epoch, the same in each."""
+        return len(self._plan)
+
+    def next_batch(self) -> Batch:
+        """Give the next batch."""
+        batch = self._collate(self._order[self._batch])
+        self._batch += 1
+        if self._batch == len(self._plan):
+            self._epoch, self._batch = self._epoch + 1, 0
+            self._order = self._deal()
+        return batch
+
+    def whole_epoch(self) -> Iterator[Batch]:
+        """Give each batch of the current epoch once, without moving on; for validation."""
+        return map(self._collate, self._order)
+
+    def state(self) -> dict[str, int]:
+        """Say where the next batch is: its epoch, from 1, and its number in it, from 0."""
+        return {"epoch": self._epoch, "batch": self._batch}
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go to where ``state`` was taken.
+
+        Raises:
+            CheckpointError: there is no such place, since the data or the budget was another.
+        """
+        epoch, batch = state.get("epoch", 0), state.get("batch", -1)
+        if epoch < 1 or not 0 <= batch < len(self._plan):
+            raise CheckpointError(
+                f"no batch {batch} in epoch {epoch}, which has {len(self._plan)}; "
+                "continue with the data and training.batch_tokens the run began with"
+            )
+        self._epoch, self._batch = epoch, batch
+        self._order = self._deal()
+
+    def _deal(self) -> list[Integers]:
+        if not self._shuffle:
+            return self._plan.deal()
+        return self._plan.deal(np.random.default_rng([self._seed, self._epoch]))
+
+    def _collate(self, pairs: Integers) -> Batch:
+        return collate(pairs, self._sources, self._targets, self._special)

@@ -1,0 +1,120 @@
+"""Many sources through one model: batches by length, one encoder pass each, answers in order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dragoman.data import group_by_length, pad_rows
+from dragoman.decoding.beam import (
+    BeamSearch,
+    Hypothesis,
+    PrefixTooLong,
+    Symbols,
+    prefix_too_long,
+    search,
+)
+from dragoman.nn import DecoderCache, EncoderDecoder
+from dragoman.tokenization import SpecialIds
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSession:
+    """Sources being decoded by an encoder-decoder; see ``Session``.
+
+    Args:
+        model: in evaluation mode.
+        cache: keys and values of the sources and of what was fed so far.
+    """
+
+    model: EncoderDecoder
+    cache: DecoderCache
+
+    @classmethod
+    def start(cls, model: EncoderDecoder, source: Tensor) -> "ModelSession":
+        """Encode source ids (S, L), once."""
+        return cls(model, model.start(model.encode(source)))
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences S are being decoded."""
+        return self.cache.memory_visible.size(0)
+
+    @property
+    def device(self) -> torch.device:
+        """Where ids and indices are expected."""
+        return self.cache.memory_visible.device
+
+    def step(self, ids: Tensor) -> tuple[Tensor, "ModelSession"]:
+        """Feed ids (R,), get log-probabilities (R, V) in float32 and the session after."""
+        logits, cache = self.model.step(ids[:, None], self.cache)
+        return logits[:, 0].float().log_softmax(-1), ModelSession(self.model, cache)
+
+    def select(self, rows: Tensor, sentences: Tensor | None) -> "ModelSession":
+        """Keep rows and sentences."""
+        return ModelSession(self.model, self.cache.select(rows, sentences))
+
+
+def decode(
+    model: EncoderDecoder,
+    sources: Sequence[Sequence[int]],
+    config: BeamSearch,
+    special: SpecialIds,
+    *,
+    batch_tokens: int = 4096,
+    prefixes: Sequence[Sequence[int]] | None = None,
+) -> list[list[Hypothesis] | PrefixTooLong]:
+    """Search for the best translations of many sources.
+
+    Sentences are sorted by length into batches and put back in order; what is found for one does
+    not depend on the others.
+
+    Args:
+        model: is run in evaluation mode.
+        sources: bare piece ids, without the end symbol.
+        config: how to search.
+        special: ids that are never text.
+        batch_tokens: most source slots in a batch.
+        prefixes: ids that each translation must begin with; may be empty.
+
+    Returns:
+        For each source at most ``n_best`` hypotheses by falling score, or why there are none.
+
+    Raises:
+        ValueError: a source is longer than the positions of the model.
+    """
+    model.eval()
+    check_source_lengths(model, sources)
+    device = next(model.parameters()).device
+    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    asked = [()] * len(sources) if prefixes is None else prefixes
+    most = model.max_target_length
+    found: list[list[Hypothesis] | PrefixTooLong] = [[] for _ in sources]
+    for group in group_by_length(np.array([len(source) + 1 for source in sources]), batch_tokens):
+        rows = [int(row) for row in group]
+        limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
+        with torch.inference_mode():
+            source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
+            session = ModelSession.start(model, source.to(device))
+        wanted = [asked[row] for row in rows]
+        answers = search(session, config, symbols, limits, prefixes=wanted)
+        for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
+            found[row] = prefix_too_long(prefix, limit) or answer
+    return found
+
+
+def check_source_lengths(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> None:
+    """See that every source fits the model, before any is run.
+
+    Raises:
+        ValueError: one is longer than the positions learned.
+    """
+    limit = model.max_source_length
+    for number, source in enumerate(sources):
+        if limit is not None and len(source) + 1 > limit:
+            raise ValueError(
+                f"source {number}: {len(source) + 1} pieces with the end symbol, the model has "
+                f"{limit} positions"
+            )

@@ -1,0 +1,90 @@
+"""Score a held-out set: loss of the references, and metrics of real translations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman.decoding import BeamSearch, PrefixTooLong, decode
+from dragoman.evaluation.metrics import MetricName, Score, corpus_score
+from dragoman.evaluation.scoring import perplexity, score_targets
+from dragoman.nn import EncoderDecoder
+from dragoman.tokenization import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a held-out set says of a model.
+
+    Args:
+        loss_nats: per target piece, end symbols included, without label smoothing.
+        scores: metrics of the translations, as asked.
+    """
+
+    loss_nats: float
+    scores: tuple[Score, ...]
+
+    @property
+    def perplexity(self) -> float:
+        """e^loss."""
+        return perplexity(self.loss_nats)
+
+    def value(self, metrics: Sequence[MetricName]) -> float:
+        """Give the number by which models are compared: the first metric, or the loss."""
+        if not metrics:
+            return self.loss_nats
+        return next(score.value for score in self.scores if score.metric == metrics[0])
+
+    def by_metric(self) -> tuple[dict[str, float], dict[str, str]]:
+        """Give the values and the signatures by metric."""
+        return values_and_signatures(self.scores)
+
+
+def values_and_signatures(scores: Sequence[Score]) -> tuple[dict[str, float], dict[str, str]]:
+    """Split scores into values and signatures, each by metric."""
+    values = {score.metric: score.value for score in scores}
+    return dict(values), {score.metric: score.signature for score in scores}
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """A held-out set ready to be scored again and again.
+
+    Args:
+        sources: bare source ids.
+        targets: bare target ids.
+        references: target text, raw.
+        tokenizer: of the target side.
+        search: how translations are made.
+        metrics: computed on them.
+        batch_tokens: most slots in a batch.
+    """
+
+    sources: Sequence[Sequence[int]]
+    targets: Sequence[Sequence[int]]
+    references: Sequence[str]
+    tokenizer: Tokenizer
+    search: BeamSearch
+    metrics: Sequence[MetricName]
+    batch_tokens: int = 4096
+
+    def __call__(self, model: EncoderDecoder) -> Validation:
+        """Score a model as it is."""
+        special = self.tokenizer.special
+        scored = score_targets(
+            model,
+            self.sources,
+            self.targets,
+            start=special.start,
+            end=special.end,
+            batch_tokens=self.batch_tokens,
+        )
+        pieces = sum(len(score.log_probs) for score in scored)
+        loss = -sum(score.log_prob for score in scored) / pieces
+        return Validation(loss, self._metrics(model) if self.metrics else ())
+
+    def _metrics(self, model: EncoderDecoder) -> tuple[Score, ...]:
+        found = decode(
+            model, self.sources, self.search, self.tokenizer.special, batch_tokens=self.batch_tokens
+        )
+        best = [() if isinstance(f, PrefixTooLong) or not f else f[0].ids for f in found]
+        texts = self.tokenizer.decode_many(best)
+        return tuple(corpus_score(metric, texts, self.references) for metric in self.metrics)

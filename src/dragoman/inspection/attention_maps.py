@@ -1,0 +1,121 @@
+"""Who attended to whom, by an injected kernel that records (figures 3-5).
+
+Shapes: N layers, H heads, Q query positions, K key positions.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dragoman.nn import EncoderDecoder, MultiHeadAttention, attention_weights
+
+Array = npt.NDArray[np.float32]
+_SHADES = " ░▒▓█"
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionMaps:
+    """The weights of one sentence pair, in the three uses of section 3.2.3.
+
+    Args:
+        encoder: source to source, (N, H, S, S).
+        decoder: target to itself, (N, H, T, T); the first target position is the start symbol.
+        cross: target to source, (N, H, T, S).
+        source_pieces: labels of the S source positions.
+        target_pieces: labels of the T target positions.
+    """
+
+    encoder: Array
+    decoder: Array
+    cross: Array
+    source_pieces: tuple[str, ...]
+    target_pieces: tuple[str, ...]
+
+
+@torch.inference_mode()
+def attention_maps(
+    model: EncoderDecoder, source: Tensor, target_in: Tensor
+) -> tuple[Array, Array, Array]:
+    """Run one pair through a model and record every attention weight.
+
+    Args:
+        model: is run in evaluation mode, unchanged.
+        source: ids, (1, S).
+        target_in: ids, (1, T).
+
+    Returns:
+        Encoder (N, H, S, S), decoder (N, H, T, T) and cross-attention (N, H, T, S) weights.
+    """
+    model.eval()
+    parts = (
+        [layer.get_submodule("attention") for layer in model.encoder.layers],
+        [layer.get_submodule("attention") for layer in model.decoder.layers],
+        [layer.get_submodule("cross_attention") for layer in model.decoder.layers],
+    )
+    with _recording([module for part in parts for module in part]) as recorded:
+        model(source, target_in)
+    maps = [torch.cat([recorded[module] for module in part]) for part in parts]
+    encoder, decoder, cross = (weights.float().cpu().numpy() for weights in maps)
+    return encoder, decoder, cross
+
+
+@contextmanager
+def _recording(modules: Sequence[nn.Module]) -> Generator[dict[nn.Module, Tensor]]:
+    """Give each attention module a kernel that notes its weights; take it away again after."""
+    recorded: dict[nn.Module, Tensor] = {}
+    attentions = [module for module in modules if isinstance(module, MultiHeadAttention)]
+    before = [module.kernel for module in attentions]
+
+    def recorder(module: nn.Module):
+        def kernel(
+            q: Tensor,
+            k: Tensor,
+            v: Tensor,
+            visible: Tensor | None = None,
+            *,
+            scale: float | None = None,
+            bias: Tensor | None = None,
+            dropout: float = 0.0,
+        ) -> Tensor:
+            weights = attention_weights(q, k, visible, scale=scale, bias=bias)
+            recorded[module] = weights
+            return weights @ v
+
+        return kernel
+
+    try:
+        for module in attentions:
+            module.kernel = recorder(module)
+        yield recorded
+    finally:
+        for module, kernel in zip(attentions, before, strict=True):
+            module.kernel = kernel
+
+
+def heat_map(weights: Array, rows: Sequence[str], columns: Sequence[str]) -> str:
+    """Draw weights as text: darker is more.
+
+    Args:
+        weights: (rows, columns), each row summing to 1.
+        rows: labels of the rows.
+        columns: labels of the columns, written downwards above the map.
+
+    Returns:
+        Lines without a trailing line break.
+    """
+    names = [name.strip() or name for name in columns]
+    margin = max((len(name) for name in rows), default=0) + 1
+    height = max((len(name) for name in names), default=0)
+    lines = [
+        " " * (margin + 1) + " ".join(name.rjust(height)[line] for name in names)
+        for line in range(height)
+    ]
+    for name, row in zip(rows, weights, strict=True):
+        shades = [_SHADES[min(int(weight * len(_SHADES)), len(_SHADES) - 1)] for weight in row]
+        lines.append(name.rjust(margin) + " " + " ".join(shades))
+    return "\n".join(line.rstrip() for line in lines)

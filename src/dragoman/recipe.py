@@ -1,0 +1,181 @@
+"""All choices of one run in one frozen record: data, tokenizer, model, training, decoding."""
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field
+
+from dragoman.configfile import (
+    Table,
+    override,
+    read_record,
+    read_toml,
+    record,
+    suggest,
+    to_toml,
+    write_record,
+)
+from dragoman.data import Corpus, LengthRule
+from dragoman.decoding import BeamSearch
+from dragoman.errors import ConfigError
+from dragoman.models import PRESETS, ModelConfig
+from dragoman.tokenization import TokenizerConfig
+from dragoman.training import TrainingConfig, ValidationConfig
+
+SITTING_KEYS = frozenset({"training.stop_after", "training.max_minutes"})
+_CORPORA: tuple[Literal["train", "validation", "test"], ...] = ("train", "validation", "test")
+
+
+@record
+class DataConfig:
+    """The ``[data]`` table: which text, and what to do with odd pairs.
+
+    Args:
+        train: learned from.
+        validation: decides which weights are best.
+        test: looked at once, when the run is done.
+        hold_out: pairs taken out of ``train`` at random to validate on, when there is no
+            ``validation``.
+        max_length: most pieces on a side, the end symbol included; the token budget is a limit too.
+        too_long: what happens to a longer pair: it is dropped, refused, cut, or (when only the
+            budget is exceeded) makes a batch alone.
+    """
+
+    train: Corpus
+    validation: Corpus | None = None
+    test: Corpus | None = None
+    hold_out: Annotated[int, Field(ge=0)] = 0
+    max_length: Annotated[int, Field(ge=2)] | None = None
+    too_long: LengthRule = "drop"
+
+
+@record
+class Recipe:
+    """Everything that defines a run."""
+
+    data: DataConfig
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    training: TrainingConfig = TrainingConfig()
+    validation: ValidationConfig = ValidationConfig()
+    decoding: BeamSearch = BeamSearch()
+
+
+def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
+    """Read a recipe file.
+
+    Args:
+        path: TOML; relative paths in it start from its folder.
+        settings: overrides such as ``training.steps=100``; paths in them start from here.
+
+    Raises:
+        ConfigError: with every mistake, each at its place.
+    """
+    path = Path(path)
+    table = read_toml(path)
+    _anchor(table, path.parent)
+    return parse_recipe(table, settings, file=str(path))
+
+
+def parse_recipe(table: Table, settings: Sequence[str] = (), *, file: str = "") -> Recipe:
+    """Turn a table, as TOML would hold it, into a recipe.
+
+    Args:
+        table: is not changed.
+        settings: overrides such as ``training.steps=100``.
+        file: name for messages.
+
+    Raises:
+        ConfigError: with every mistake, each at its place.
+    """
+    table = copy.deepcopy(table)
+    for setting in settings:
+        override(table, setting)
+    _name_kinds(table)
+    _expand_preset(table, file)
+    return read_record(Recipe, table, file=file)
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """Write a recipe out in full, every default included."""
+    return to_toml(write_record(recipe))
+
+
+def differences(old: Recipe, new: Recipe) -> list[str]:
+    """List what makes two recipes different runs: ``training.warmup: 400 was 200``."""
+    before, after = _flat(write_record(old)), _flat(write_record(new))
+    return [
+        f"{key}: {_shown(after.get(key))} was {_shown(before.get(key))}"
+        for key in sorted(before.keys() | after.keys())
+        if before.get(key) != after.get(key) and key not in SITTING_KEYS
+    ]
+
+
+def _shown(value: object) -> str:
+    return "unset" if value is None else repr(value)
+
+
+def _flat(table: Table, prefix: str = "") -> Table:
+    flat: Table = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat |= _flat(cast("Table", value), f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat
+
+
+def _expand_preset(table: Table, file: str) -> None:
+    model = table.get("model")
+    if not isinstance(model, dict) or "preset" not in model:
+        return
+    chosen = cast("Table", model)
+    preset = chosen.pop("preset")
+    if preset not in PRESETS:
+        hint = suggest(str(preset), list(PRESETS))
+        raise ConfigError("model.preset", f"{preset!r} is not a preset", hint).inside(file=file)
+    table["model"] = {**PRESETS[preset], **chosen}
+
+
+def _name_kinds(table: Table) -> None:
+    """Let ``{ source, target }`` and ``"pairs.tsv"`` stand for a corpus without naming its kind."""
+    for data, name in _each_corpus(table):
+        value = data[name]
+        if isinstance(value, str):
+            value = {"file": value}
+        if isinstance(value, dict) and "kind" not in value:
+            kind = "tsv" if "file" in value else "files"
+            value = {"kind": kind, **cast("Table", value)}
+        data[name] = value
+    # A position scheme or schedule may be named by its kind alone.
+    for section, key in (
+        ("model", "positions"),
+        ("training", "schedule"),
+        ("training", "optimizer"),
+    ):
+        inner = table.get(section)
+        if isinstance(inner, dict) and isinstance(cast("Table", inner).get(key), str):
+            inner[key] = {"kind": inner[key]}
+
+
+def _anchor(table: Table, folder: Path) -> None:
+    """Make relative paths of the corpora start from ``folder``."""
+    for data, name in _each_corpus(table):
+        value = data[name]
+        if isinstance(value, str):
+            data[name] = str(folder / value)
+        elif isinstance(value, dict):
+            files = cast("Table", value)
+            for key in ("source", "target", "file"):
+                if isinstance(files.get(key), str):
+                    files[key] = str(folder / files[key])
+
+
+def _each_corpus(table: Table) -> list[tuple[dict[str, Any], str]]:  # Any: not yet validated
+    data = table.get("data")
+    if not isinstance(data, dict):
+        return []
+    found = cast("dict[str, Any]", data)
+    return [(found, name) for name in _CORPORA if name in found]

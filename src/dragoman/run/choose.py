@@ -1,0 +1,59 @@
+"""A recipe for someone who brings two files and no choices."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.configfile import Table
+from dragoman.data import Files, read_pairs
+from dragoman.recipe import Recipe, parse_recipe
+
+
+def choose_recipe(source: Path, target: Path, settings: Sequence[str] = ()) -> Recipe:
+    """Choose sizes by the amount of text.
+
+    Args:
+        source: one sentence a line.
+        target: its translations, line by line.
+        settings: overrides such as ``training.steps=100``.
+
+    Raises:
+        DataError: the files cannot be read or do not fit each other.
+        ConfigError: an override is wrong.
+    """
+    corpus = read_pairs(Files(source=source, target=target))
+    table = sizes_for(len(corpus.pairs))
+    table["data"] |= {"train": {"source": str(source), "target": str(target)}}
+    return parse_recipe(table, settings)
+
+
+def sizes_for(pairs: int) -> Table:
+    """Choose model, vocabulary and length of a run for a number of sentence pairs.
+
+    Little text wants a small vocabulary, a small model and much dropout (Sennrich and Zhang 2019,
+    arXiv 1905.11901); with millions of pairs the paper's base model is right as it stands.
+    """
+    hold_out = min(500, pairs // 20) if pairs >= 100 else 0
+    if pairs < 10_000:
+        model, vocabulary, dropout, epochs = "tiny", 2_000, 0.2, 60
+    elif pairs < 300_000:
+        model, vocabulary, dropout, epochs = "small", 6_000, 0.3, 30
+    elif pairs < 2_000_000:
+        model, vocabulary, dropout, epochs = "base", 16_000, 0.2, 15
+    else:
+        model, vocabulary, dropout, epochs = "base", 32_000, 0.1, 10
+    batch_tokens = 4_096 if pairs < 300_000 else 25_000
+    # A sentence has some 15 to 25 pieces a side, so a batch holds about budget / 20 of them.
+    updates = max(1, round(epochs * pairs * 20 / batch_tokens))
+    every = max(1, min(1_000, updates // 20))
+    return {
+        "data": {"hold_out": hold_out},
+        "tokenizer": {"size": vocabulary},
+        "model": {"preset": model, "dropout": dropout, "norm_order": "post"},
+        "training": {
+            "epochs": epochs,
+            "batch_tokens": batch_tokens,
+            "warmup": max(1, min(4_000, updates // 10)),
+            "checkpoint_every": every,
+        },
+        "validation": {"every": every},
+    }

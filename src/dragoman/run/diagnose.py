@@ -1,0 +1,78 @@
+"""What this machine has and what of Dragoman works on it: ``dragoman doctor``."""
+
+import importlib.util
+import os
+import platform
+import time
+
+import torch
+
+from dragoman.bundle import library_versions
+
+_SIZE = 1024  # of the square matrices whose product is timed
+
+
+def diagnose() -> dict[str, dict[str, str]]:
+    """Look at versions, devices, precisions and extras; try what can be tried.
+
+    Returns:
+        Sections of names and findings, for printing or JSON.
+    """
+    return {
+        "versions": library_versions(),
+        "machine": _machine(),
+        "devices": _devices(),
+        "speed (matrix products)": _speeds(),
+        "optional libraries": _optional(),
+    }
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "system": platform.platform(),
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "cores": str(os.cpu_count()),
+        "torch threads": str(torch.get_num_threads()),
+    }
+
+
+def _devices() -> dict[str, str]:
+    found = {"cpu": "works"}
+    for index in range(torch.cuda.device_count()):
+        found[f"cuda:{index}"] = torch.cuda.get_device_name(index)
+    if torch.backends.mps.is_available():
+        found["mps"] = "works"
+    if len(found) == 1:
+        found["gpu"] = "none found; training and translating run on the processor"
+    return found
+
+
+def _speeds() -> dict[str, str]:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    found: dict[str, str] = {}
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        name = str(dtype).removeprefix("torch.")
+        try:
+            found[f"{name} on {device}"] = f"{_gigaflops(dtype, device):,.0f} GFLOP/s"
+        except RuntimeError as error:
+            found[f"{name} on {device}"] = f"does not work: {error}"
+    return found
+
+
+def _gigaflops(dtype: torch.dtype, device: str) -> float:
+    """Time products of two square matrices for about a quarter of a second."""
+    left, right = torch.randn(2, _SIZE, _SIZE, device=device).to(dtype)
+    (left @ right).sum().item()  # the first product also loads the library
+    count, start = 0, time.perf_counter()
+    while time.perf_counter() - start < 0.25:
+        (left @ right)[0, 0].item()
+        count += 1
+    return 2 * _SIZE**3 * count / (time.perf_counter() - start) / 1e9
+
+
+def _optional() -> dict[str, str]:
+    names = ("tensorboard", "matplotlib", "fastapi", "ctranslate2", "transformers", "onnxruntime")
+    return {
+        name: "installed" if importlib.util.find_spec(name) else "not installed (not needed)"
+        for name in names
+    }

@@ -1,0 +1,144 @@
+"""A run on disk: its recipe, its metrics, its checkpoints; whether it is new, open or done."""
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.atomic import write_text
+from dragoman.errors import CheckpointError
+from dragoman.recipe import Recipe, differences, read_recipe, recipe_toml
+from dragoman.training import (
+    Event,
+    Finished,
+    Notice,
+    Trainer,
+    checkpoint_step,
+    checkpoints,
+    load_checkpoint,
+)
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.recipe_file = path / "recipe.toml"
+        self.metrics_file = path / "metrics.jsonl"
+        self.checkpoints = path / "checkpoints"
+
+    def status(self) -> Literal["new", "open", "finished"]:
+        """Say how far the run is."""
+        if not self.recipe_file.exists():
+            return "new"
+        last = self._metrics()[-1:]
+        return "finished" if last and last[0]["event"] == Finished.__name__ else "open"
+
+    def check(self, recipe: Recipe, *, restart: bool, accept_changes: bool) -> None:
+        """See whether ``recipe`` may be trained here.
+
+        Raises:
+            CheckpointError: the folder holds a run of another recipe, or something else.
+        """
+        if restart:
+            return
+        if self.status() == "new":
+            if (self.path / "config.json").exists() or checkpoints(self.checkpoints):
+                raise CheckpointError(
+                    f"{self.path}: holds a model that is no run of a recipe; choose another --run, "
+                    "or --restart to throw it away"
+                )
+            return
+        changed = differences(read_recipe(self.recipe_file), recipe)
+        if changed and not accept_changes:
+            listed = "\n".join(f"{self.path}: {change}" for change in changed)
+            raise CheckpointError(
+                f"{self.path}: holds a run of another recipe; choose another --run, --restart to "
+                f"throw it away, or --accept-changes to go on with these:\n{listed}"
+            )
+
+    def clear(self) -> None:
+        """Throw away what this or another run left here; files of other kinds stay."""
+        for name in ("checkpoints", "tensorboard"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+        for pattern in ("*tokenizer.json", "config.json", "model.safetensors", "README.md"):
+            for file in self.path.glob(pattern):
+                file.unlink()
+        self.recipe_file.unlink(missing_ok=True)
+        self.metrics_file.unlink(missing_ok=True)
+
+    def write_recipe(self, recipe: Recipe) -> None:
+        """Keep the resolved recipe."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        head = "# Resolved by dragoman; every choice of this run, defaults included.\n\n"
+        write_text(self.recipe_file, head + recipe_toml(recipe))
+
+    def resume(self, trainer: Trainer) -> Iterator[Notice]:
+        """Put ``trainer`` where the newest whole checkpoint stands, if there is one.
+
+        Raises:
+            CheckpointError: checkpoints exist but none can be read.
+        """
+        found = checkpoints(self.checkpoints)
+        for path in reversed(found):
+            try:
+                progress = load_checkpoint(path, trainer.model, trainer.optimizer)
+            except CheckpointError as error:
+                yield Notice(text=f"{error} (skipped)")
+                continue
+            trainer.restore(progress)
+            yield Notice(text=f"going on with the run in {self.path} from update {progress.step:,}")
+            break
+        else:
+            if found:
+                raise CheckpointError(
+                    f"{self.checkpoints}: no checkpoint can be read; use --restart"
+                )
+        self._forget_after(trainer.progress.step)
+
+    def record(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Pass events on, and keep each as a line of ``metrics.jsonl``."""
+        for event in events:
+            if self.path.is_dir():
+                line = json.dumps({"event": type(event).__name__, **asdict(event)}, default=str)
+                with self.metrics_file.open("a", encoding="utf-8", newline="\n") as file:
+                    file.write(line + "\n")
+            yield event
+
+    def latest(self, count: int) -> list[Path]:
+        """Give the newest ``count`` checkpoints, oldest first."""
+        return checkpoints(self.checkpoints)[-count:]
+
+    def _metrics(self) -> list[dict[str, Any]]:  # Any: as JSON holds it
+        if not self.metrics_file.exists():
+            return []
+        found: list[dict[str, Any]] = []
+        for line in self.metrics_file.read_bytes().split(b"\n"):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue  # a line that a kill cut off
+        return found
+
+    def _forget_after(self, step: int) -> None:
+        """Drop the lines of updates that will be made again."""
+        kept = [
+            entry
+            for entry in self._metrics()
+            if entry.get("step", 0) <= step and entry["event"] != Finished.__name__
+        ]
+        if self.path.is_dir():
+            write_text(self.metrics_file, "".join(json.dumps(entry) + "\n" for entry in kept))
+
+
+def newest_step(folder: RunFolder) -> int:
+    """Number of the newest checkpoint's update, 0 without one."""
+    found = checkpoints(folder.checkpoints)
+    return checkpoint_step(found[-1]) if found else 0

@@ -1,0 +1,184 @@
+"""Corpora and tokenizers to ids, ready for batches: what a run reads before its first update."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dragoman.bundle import load_tokenizers, save_tokenizers
+from dragoman.data import (
+    ADDED_SYMBOLS,
+    IdStore,
+    LengthReport,
+    Origin,
+    Pair,
+    PairReport,
+    apply_length_rule,
+    corpus_name,
+    read_pairs,
+)
+from dragoman.recipe import Recipe
+from dragoman.tokenization import Tokenizer, learn_tokenizers
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One set of pairs, as ids and as text.
+
+    Args:
+        name: what people call it.
+        sources: bare source ids.
+        targets: bare target ids.
+        pairs: the text they come from, in the same order.
+        lengths: how many pairs were too long, and what became of them.
+        report: what was read.
+    """
+
+    name: str
+    sources: IdStore
+    targets: IdStore
+    pairs: tuple[Pair, ...]
+    lengths: LengthReport
+    report: PairReport
+
+    def notices(self) -> Iterator[str]:
+        """Say what was left out or cut, if anything was."""
+        if self.report.blank:
+            yield f"{self.name}: {self.report.blank:,} pairs left out, blank on a side"
+        for what, count in (
+            ("dropped", self.lengths.dropped),
+            ("cut", self.lengths.truncated),
+            ("in batches of their own", self.lengths.alone),
+        ):
+            if count:
+                yield f"{self.name}: {count:,} pairs longer than the limit, {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All text of a run."""
+
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    train: Side
+    validation: Side | None
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one vocabulary."""
+        return self.source_tokenizer is self.target_tokenizer
+
+    @property
+    def fingerprint(self) -> str:
+        """Digest of the ids trained on: the same text through the same tokenizers."""
+        digest = hashlib.sha256()
+        for store in (self.train.sources, self.train.targets):
+            digest.update(store.lengths.tobytes())
+            digest.update(store.ids.tobytes())
+        return digest.hexdigest()
+
+    def notices(self) -> Iterator[str]:
+        """Say what was read and what was left out."""
+        size = f"{self.source_tokenizer.size:,}"
+        if not self.joint:
+            size += f" and {self.target_tokenizer.size:,}"
+        yield f"vocabulary: {size} pieces"
+        yield from self.train.notices()
+        if self.validation is not None:
+            yield from self.validation.notices()
+
+
+def prepare(recipe: Recipe, folder: Path) -> Prepared:
+    """Read the corpora, learn the tokenizers (or take those of the run), and encode.
+
+    Raises:
+        DataError: a corpus cannot be read, is empty, or has no pair left to train on.
+        ModelError: the tokenizers of the run are damaged.
+    """
+    report = read_pairs(recipe.data.train)
+    train, held_out = _hold_out(report.pairs, recipe)
+    validation_report = report
+    if recipe.data.validation is not None:
+        validation_report = read_pairs(recipe.data.validation)
+        held_out = validation_report.pairs
+    tokenizers = _tokenizers(recipe, train, folder)
+    name = corpus_name(recipe.data.train)
+    validation: Side | None = None
+    if held_out:
+        validation_name = corpus_name(recipe.data.validation or recipe.data.train)
+        validation = _encode(validation_name, validation_report, held_out, tokenizers, recipe)
+    return Prepared(*tokenizers, _encode(name, report, train, tokenizers, recipe), validation)
+
+
+def _tokenizers(recipe: Recipe, pairs: Sequence[Pair], folder: Path) -> tuple[Tokenizer, Tokenizer]:
+    if any((folder / f"{side}tokenizer.json").exists() for side in ("", "source.")):
+        return load_tokenizers(folder)
+    learned = learn_tokenizers(
+        (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.tokenizer
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    save_tokenizers(folder, *learned)
+    return learned
+
+
+def _encode(
+    name: str,
+    report: PairReport,
+    pairs: Sequence[Pair],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    recipe: Recipe,
+) -> Side:
+    """Turn text into ids, and apply the rule for long pairs."""
+    sources = IdStore.from_sequences(_ids(tokenizers[0], [pair.source for pair in pairs]))
+    targets = IdStore.from_sequences(_ids(tokenizers[1], [pair.target for pair in pairs]))
+    limit = longest_allowed(recipe)
+    lengths = apply_length_rule(
+        sources.lengths + ADDED_SYMBOLS,
+        targets.lengths + ADDED_SYMBOLS,
+        limit_source=limit,
+        limit_target=limit,
+        longest_alone=longest_trainable(recipe),
+        rule=recipe.data.too_long,
+        origin=Origin(name, [pair.number for pair in pairs]),
+    )
+    return Side(
+        name,
+        sources.take(lengths.kept, lengths.longest_source),
+        targets.take(lengths.kept, lengths.longest_target),
+        tuple(pairs[int(index)] for index in lengths.kept),
+        lengths,
+        report,
+    )
+
+
+def longest_allowed(recipe: Recipe) -> int:
+    """Most pieces on a side, the end symbol included: by budget, by choice, or by positions."""
+    limit = longest_trainable(recipe)
+    budget = recipe.training.batch_tokens
+    return budget if limit is None else min(limit, budget)
+
+
+def longest_trainable(recipe: Recipe) -> int | None:
+    """The same for a pair that may exceed the budget in a batch alone; None is no limit."""
+    limits = [recipe.data.max_length, recipe.model.max_length]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+    """Encode texts, some thousands at a time."""
+    for start in range(0, len(texts), 8192):
+        yield from tokenizer.encode_many(texts[start : start + 8192])
+
+
+def _hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+    """Take pairs out at random; no held-out source sentence stays in the training text."""
+    count = recipe.data.hold_out
+    if not count or recipe.data.validation is not None:
+        return tuple(pairs), ()
+    rng = np.random.default_rng([recipe.training.seed, 0])
+    chosen = np.sort(rng.permutation(len(pairs))[: min(count, len(pairs) - 1)])
+    held_out = tuple(pairs[int(index)] for index in chosen)
+    sources = {pair.source for pair in held_out}
+    return tuple(pair for pair in pairs if pair.source not in sources), held_out

@@ -1,0 +1,292 @@
+"""One tokenizer and its special symbols: text to ids and back, losslessly.
+
+The law: ``decode(encode(text)) == normalize(text)`` for every string. What makes it hold:
+
+- Pieces hold literal spaces; no visible stand-in such as ``▁`` could be mistaken for text. One
+  space goes before the text, so that its first word gets the ids it has elsewhere, and comes off
+  again.
+- Characters without a piece become their UTF-8 bytes, pieces ``<0x00>`` to ``<0xFF>``.
+- ``<`` is always cut off as a piece of its own. So no text, typed by a user or learnt from, forms
+  ``</s>``, ``<pad>`` or ``<0x41>``: control ids enter through the API only.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+import tokenizers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+
+from dragoman.errors import ModelError
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
+Json = dict[str, Any]  # Any: what JSON holds is known only after looking
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialIds:
+    """Ids of the pieces that no text contains."""
+
+    padding: int = 0
+    start: int = 1
+    end: int = 2
+    unknown: int = 3
+
+
+SPECIAL_PIECES = ("<pad>", "<s>", "</s>", "<unk>")  # in the order of SpecialIds
+BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+
+# Merging stays inside these. Letters keep their marks and joiners, which many scripts and emoji
+# need. A run ends after 256 characters: learning is quadratic in its length.
+_LETTER, _JOINER = r"\p{L}\p{M}", r"\x{200C}\x{200D}"
+_WORDS = "|".join(
+    (
+        rf" ?[{_LETTER}{_JOINER}]{{1,256}}",
+        r" ?\p{N}",  # digits one by one, so that numbers are copied rather than memorised
+        r"<",
+        rf" ?[^\s\p{{N}}<{_LETTER}{_JOINER}][^\s\p{{N}}<\p{{L}}]{{0,255}}",
+        r"\s",
+    )
+)
+
+
+def text_normalizer(form: NormalForm) -> normalizers.Normalizer:
+    """Bring text to a Unicode normal form, then put one space before it unless it is empty."""
+    return normalizers.Sequence([*_form_steps(form), normalizers.Prepend(" ")])
+
+
+def word_splitter() -> pre_tokenizers.PreTokenizer:
+    """Cut normalised text into the stretches that a piece may not cross; nothing is lost."""
+    return pre_tokenizers.Split(Regex(_WORDS), "isolated")
+
+
+class Tokenizer:
+    """A vocabulary at work.
+
+    Args:
+        backend: made by ``assemble`` or read from ``tokenizer.json``.
+
+    Raises:
+        ModelError: the backend could turn typed text into control ids, shorten it or change it.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        settings = cast("Json", json.loads(backend.to_str()))
+        vocabulary = backend.get_vocab()
+        self._backend = backend
+        self._pieces = {number: piece for piece, number in vocabulary.items()}
+        self.special = _special_ids(vocabulary)
+        self.normal_form: NormalForm = _normal_form(settings["normalizer"])
+        self._form = normalizers.Sequence(_form_steps(self.normal_form))
+        self._bytes = {number: _piece_bytes(piece) for number, piece in self._pieces.items()}
+        self._bytes |= dict.fromkeys(astuple(self.special), b"")
+        self._refuse_unsafe(settings)
+
+    @property
+    def size(self) -> int:
+        """Pieces in the vocabulary, special symbols and byte pieces included."""
+        return len(self._pieces)
+
+    def encode(self, text: str) -> list[int]:
+        """Turn text into ids, without start or end symbols.
+
+        A character that has neither a piece nor byte pieces becomes ``special.unknown``.
+
+        Raises:
+            ValueError: the text holds half a surrogate pair, which is no Unicode character.
+        """
+        try:
+            return self._backend.encode(text, add_special_tokens=False).ids
+        except (TypeError, UnicodeEncodeError):
+            refuse_surrogates(text)
+            raise
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """Turn texts into ids, one list each, in order; faster than one by one.
+
+        Raises:
+            ValueError: as ``encode``; the message counts texts from 0.
+        """
+        try:
+            encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError):
+            for number, text in enumerate(texts):
+                refuse_surrogates(text, f"text {number}: ")
+            raise
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into text.
+
+        Special symbols leave no trace. Byte pieces that are not UTF-8, as a model may generate
+        them, become U+FFFD. Any character may come out, line breaks included.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        try:
+            text = b"".join([self._bytes[number] for number in ids])
+        except KeyError as error:
+            raise self._outside(error) from None
+        return text.decode("utf-8", errors="replace").removeprefix(" ")
+
+    def decode_many(self, many: Iterable[Iterable[int]]) -> list[str]:
+        """Turn lists of ids into texts, in order."""
+        return [self.decode(ids) for ids in many]
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Name ids for display: ``" word"``, ``"ing"``, ``"</s>"``, ``"<0xE2>"``.
+
+        A piece that begins a word keeps its leading space.
+
+        Raises:
+            ValueError: an id is outside the vocabulary.
+        """
+        try:
+            return [self._pieces[number] for number in ids]
+        except KeyError as error:
+            raise self._outside(error) from None
+
+    def normalize(self, text: str) -> str:
+        """Bring text to the normal form of this vocabulary; doing it twice changes nothing more.
+
+        Raises:
+            ValueError: the text holds half a surrogate pair.
+        """
+        refuse_surrogates(text)
+        return self._form.normalize_str(text)
+
+    def save(self, path: Path) -> None:
+        """Write ``tokenizer.json``, aside first, so that no reader meets half a file.
+
+        Raises:
+            ModelError: the file cannot be written.
+        """
+        aside = path.with_name(f"{path.name}.part")
+        try:
+            with aside.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(self._backend.to_str(pretty=True))
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
+            raise ModelError(f"{path}: cannot be written: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read a file that ``save`` wrote.
+
+        Raises:
+            ModelError: the file is missing, damaged, or breaks a promise of this class.
+        """
+        try:
+            backend = tokenizers.Tokenizer.from_str(path.read_bytes().decode("utf-8"))
+        except FileNotFoundError:
+            raise ModelError(f"{path}: no such file") from None
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error.strerror}") from None
+        except Exception as error:  # the library raises no narrower class
+            raise ModelError(f"{path}: not a tokenizer, or damaged ({error})") from None
+        try:
+            return cls(backend)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from None
+
+    def _refuse_unsafe(self, settings: Json) -> None:
+        """Check the promises of this class on a text made to break them."""
+        if settings["added_tokens"]:
+            raise ModelError("has added tokens, which would be found inside what users type")
+        if settings["truncation"] or settings["padding"]:
+            raise ModelError("cuts or pads text; set truncation and padding to null")
+        typed = " ".join(["", *SPECIAL_PIECES, *SPECIAL_PIECES, "<0x41>", ""])
+        ids = self.encode(typed)
+        unknown = self.special.unknown
+        if ({*astuple(self.special)} - {unknown}) & {*ids}:
+            raise ModelError("turns typed text such as </s> into control ids")
+        if unknown not in ids and self.decode(ids) != typed:
+            raise ModelError(f"gives back {typed!r} as {self.decode(ids)!r}")
+
+    def _outside(self, error: KeyError) -> ValueError:
+        return ValueError(f"id {error.args[0]} is outside the vocabulary of {self.size:,} pieces")
+
+
+def assemble(model: models.Model, normal_form: NormalForm) -> Tokenizer:
+    """Put a learnt vocabulary between the steps before and after it.
+
+    Args:
+        model: of the library; its pieces hold literal spaces and begin with ``SPECIAL_PIECES``.
+        normal_form: what text is brought to first.
+
+    Raises:
+        ModelError: the vocabulary breaks a promise of ``Tokenizer``.
+    """
+    backend = tokenizers.Tokenizer(model)
+    backend.normalizer = text_normalizer(normal_form)
+    backend.pre_tokenizer = word_splitter()
+    # For others who read the file; `Tokenizer.decode` does the same, and invalid bytes better.
+    backend.decoder = decoders.Sequence(
+        [decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    return Tokenizer(backend)
+
+
+def refuse_surrogates(text: str, where: str = "") -> None:
+    """Refuse a string that is not Unicode text.
+
+    Raises:
+        ValueError: it holds half a surrogate pair; ``where`` begins the message.
+        TypeError: it is no string.
+    """
+    try:
+        str.encode(text, "utf-8")  # a TypeError that says so when it is no string
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise ValueError(
+            f"{where}character {error.start} is U+{code:04X}, half of a surrogate pair; "
+            "decode the input as UTF-8 or UTF-16 first"
+        ) from None
+
+
+def _form_steps(form: NormalForm) -> list[normalizers.Normalizer]:
+    match form:
+        case "NFC":
+            return [normalizers.NFC()]
+        case "NFD":
+            return [normalizers.NFD()]
+        case "NFKC":
+            return [normalizers.NFKC()]
+        case "NFKD":
+            return [normalizers.NFKD()]
+        case "none":
+            return []
+
+
+def _normal_form(normalizer: Json | None) -> NormalForm:
+    """Find the form again in what ``text_normalizer`` became in the file."""
+    for form in cast("tuple[NormalForm, ...]", get_args(NormalForm)):
+        steps = [] if form == "none" else [{"type": form}]
+        steps.append({"type": "Prepend", "prepend": " "})
+        if normalizer == {"type": "Sequence", "normalizers": steps}:
+            return form
+    raise ModelError("changes text in a way this version does not know")
+
+
+def _special_ids(vocabulary: dict[str, int]) -> SpecialIds:
+    missing = [piece for piece in SPECIAL_PIECES if piece not in vocabulary]
+    if missing:
+        raise ModelError(f"has no piece {' or '.join(missing)}")
+    if sorted(vocabulary.values()) != list(range(len(vocabulary))):
+        raise ModelError("has ids that are not 0, 1, 2 and so on without gaps")
+    return SpecialIds(*(vocabulary[piece] for piece in SPECIAL_PIECES))
+
+
+def _piece_bytes(piece: str) -> bytes:
+    if piece in BYTE_PIECES:
+        return bytes([BYTE_PIECES.index(piece)])
+    return piece.encode()

@@ -1,0 +1,134 @@
+"""Records of a run's training and validation; the defaults are those of section 5."""
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field
+
+from dragoman.configfile import record
+from dragoman.errors import ConfigError, Mistake
+from dragoman.evaluation import MetricName
+from dragoman.training.optimizer import AdamConfig
+from dragoman.training.schedule import Schedule, constant, inverse_sqrt, linear_decay
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+
+
+@record
+class InverseSqrt:
+    """Equation 3: up for ``warmup`` updates, then down with the root of the step."""
+
+    kind: Literal["inverse_sqrt"] = "inverse_sqrt"
+    factor: Positive = 1.0
+
+
+@record
+class LinearDecay:
+    """Up for ``warmup`` updates to ``peak``, then straight down to 0 at the end of the run."""
+
+    kind: Literal["linear"] = "linear"
+    peak: Positive = 1e-3
+
+
+@record
+class Constant:
+    """Up for ``warmup`` updates to ``peak``, then level."""
+
+    kind: Literal["constant"] = "constant"
+    peak: Positive = 1e-3
+
+
+ScheduleConfig = Annotated[InverseSqrt | LinearDecay | Constant, Discriminator("kind")]
+
+
+@record
+class TrainingConfig:
+    """The ``[training]`` table of a recipe; the defaults are those of section 5.
+
+    Args:
+        steps: updates in the run; 100,000 unless ``epochs`` is given.
+        epochs: passes over the data, instead of ``steps``.
+        batch_tokens: most target, and most source, slots in one batch: rows x longest row.
+        accumulate: batches whose gradients make one update.
+        optimizer: Adam's constants.
+        schedule: learning rate over time.
+        warmup: updates until the highest rate; 0 means none.
+        label_smoothing: share of each label spread over the vocabulary.
+        clip_norm: gradients are scaled down to this norm; unset means never, as in the paper.
+        seed: draws weights, order and dropout.
+        checkpoint_every: updates between checkpoints.
+        keep: newest checkpoints that stay.
+        average_last: the finished model is the average of this many (6.1), if it is better.
+        log_every: updates between two lines of progress.
+        stop_after: end this sitting at this update; save, and go on another time.
+        max_minutes: end this sitting after this long; save, and go on another time.
+    """
+
+    steps: Count | None = None
+    epochs: Count | None = None
+    batch_tokens: Count = 25_000
+    accumulate: Count = 1
+    optimizer: AdamConfig = AdamConfig()
+    schedule: ScheduleConfig = InverseSqrt()
+    warmup: Annotated[int, Field(ge=0)] = 4_000
+    label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    clip_norm: Positive | None = None
+    seed: Annotated[int, Field(ge=0)] = 1
+    checkpoint_every: Count = 1_000
+    keep: Count = 5
+    average_last: Count = 5
+    log_every: Count = 50
+    stop_after: Count | None = None
+    max_minutes: Positive | None = None
+
+    def __post_init__(self) -> None:
+        """Check what no single field can."""
+        mistakes: list[Mistake] = []
+        if self.steps is not None and self.epochs is not None:
+            mistakes.append(Mistake("epochs", "steps is given too", "leave one of them out"))
+        if self.epochs is not None and isinstance(self.schedule, LinearDecay):
+            mistakes.append(Mistake("schedule", "linear needs the length in steps", "give steps"))
+        if self.average_last > self.keep:
+            problem = (
+                f"{self.average_last} checkpoints cannot be averaged when {self.keep} are kept"
+            )
+            mistakes.append(Mistake("average_last", problem, f"try keep = {self.average_last}"))
+        if mistakes:
+            raise ConfigError.together(mistakes)
+
+    @property
+    def last_step(self) -> int | None:
+        """Updates in the run; None when it is counted in epochs."""
+        return self.steps or (None if self.epochs else 100_000)
+
+    def learning_rate(self, d_model: int) -> Schedule:
+        """Make the function from step to rate."""
+        warmup = self.warmup
+        match self.schedule:
+            case InverseSqrt(factor=factor):
+                return lambda step: inverse_sqrt(
+                    step, d_model=d_model, warmup=warmup, factor=factor
+                )
+            case LinearDecay(peak=peak):
+                steps = self.last_step or 1
+                return lambda step: linear_decay(step, peak=peak, warmup=warmup, steps=steps)
+            case Constant(peak=peak):
+                return lambda step: constant(step, peak=peak, warmup=warmup)
+
+
+@record
+class ValidationConfig:
+    """The ``[validation]`` table of a recipe.
+
+    Args:
+        every: updates between validations.
+        metrics: computed on translations by the real search; the first decides what is best.
+            Without any, the loss decides.
+        patience: end the run after this many validations without a better one; unset means never.
+        keep_best: whether the finished model may be the best validated one.
+    """
+
+    every: Count = 1_000
+    metrics: tuple[MetricName, ...] = ("bleu", "chrf")
+    patience: Count | None = None
+    keep_best: bool = True

@@ -1,0 +1,93 @@
+"""What becomes of a segment, and which segments are not translated at all."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One translation of a segment.
+
+    Args:
+        text: without any special symbol.
+        score: log-probability over length penalty; higher is better.
+        tokens: pieces, the end symbol included unless truncated.
+        token_log_probs: natural logarithms, one per piece.
+        truncated: whether it reached ``max_length`` before it ended.
+    """
+
+    text: str
+    score: float
+    tokens: tuple[str, ...]
+    token_log_probs: tuple[float, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What became of one segment.
+
+    Args:
+        source: the segment as given.
+        hypotheses: the n best, best first; one without pieces when the segment was copied.
+        copied: it is blank or has no letters, and is given back as it came.
+        shortened: it was longer than the model takes, and only a part was translated.
+        error: why there is no translation, such as a forced prefix that is too long.
+    """
+
+    source: str
+    hypotheses: tuple[Candidate, ...]
+    copied: bool = False
+    shortened: bool = False
+    error: str = ""
+
+    @property
+    def text(self) -> str:
+        """The best translation."""
+        return self.hypotheses[0].text if self.hypotheses else ""
+
+    @property
+    def score(self) -> float:
+        """Score of the best."""
+        return self.hypotheses[0].score if self.hypotheses else 0.0
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Pieces of the best."""
+        return self.hypotheses[0].tokens if self.hypotheses else ()
+
+    @property
+    def token_log_probs(self) -> tuple[float, ...]:
+        """Log-probabilities of the pieces of the best."""
+        return self.hypotheses[0].token_log_probs if self.hypotheses else ()
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the best reached the length limit."""
+        return bool(self.hypotheses) and self.hypotheses[0].truncated
+
+
+def join_parts(parts: Sequence[Candidate]) -> Candidate:
+    """Make one translation of those of a split segment; the score is their sum."""
+    return Candidate(
+        " ".join(part.text for part in parts),
+        sum(part.score for part in parts),
+        tuple(token for part in parts for token in part.tokens),
+        tuple(log_prob for part in parts for log_prob in part.token_log_probs),
+        any(part.truncated for part in parts),
+    )
+
+
+def one_line(text: str, *, tabs: bool = True) -> str:
+    """Make text fit for one line of a file: LF and CR become spaces, and tabs if they may not stay.
+
+    A model that falls back to bytes can write any character, and a lone CR is part of a line.
+    """
+    text = text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+    return text if tabs else text.replace("\t", " ")
+
+
+def has_letters(text: str) -> bool:
+    """Whether a segment holds a letter of any script."""
+    return any(unicodedata.category(character).startswith("L") for character in text)

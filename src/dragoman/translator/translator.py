@@ -1,0 +1,239 @@
+"""Text in, text out: the few lines most users need."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.data import is_blank, pad_rows
+from dragoman.decoding import BeamSearch, Hypothesis, PrefixTooLong, decode
+from dragoman.errors import ConfigError
+from dragoman.evaluation import TargetScore, score_targets
+from dragoman.inspection import AttentionMaps, attention_maps
+from dragoman.translator.device import choose_device, choose_dtype
+from dragoman.translator.translation import (
+    Candidate,
+    Translation,
+    has_letters,
+    join_parts,
+)
+
+TooLong = Literal["split", "cut", "blank"]
+SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
+
+
+class Translator:
+    """A loaded model that turns text into text.
+
+    Args:
+        bundle: model, config and tokenizers; ``load`` reads them from a folder.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.special = bundle.target_tokenizer.special
+        self.source_limit = bundle.config.max_length or SOURCE_LIMIT
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", engine: str = "auto"
+    ) -> "Translator":
+        """Read a model or run folder.
+
+        Args:
+            folder: holds ``config.json``, weights and tokenizers.
+            device: ``auto`` takes a GPU when there is one.
+            dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
+            engine: ``torch``; ``auto`` is the same.
+
+        Raises:
+            ModelError: a file is missing, damaged, or does not fit the others.
+            ConfigError: the device, dtype or engine is not known or not here.
+        """
+        if engine not in ("auto", "torch"):
+            raise ConfigError("engine", f"{engine!r} is not an engine", "choose from auto, torch")
+        bundle = load_bundle(Path(folder), choose_device(device))
+        bundle.model.to(choose_dtype(dtype))
+        return cls(bundle)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int = 4,
+        alpha: float = 0.6,
+        n_best: int = 1,
+        max_length: int | None = None,
+        batch_tokens: int = 4096,
+        prefix: Sequence[str | None] | None = None,
+        too_long: TooLong = "split",
+        copy_without_letters: bool = True,
+    ) -> list[Translation]:
+        """Translate segments; the result does not depend on how they share batches.
+
+        Args:
+            texts: raw text, one segment each.
+            beam: hypotheses kept; 1 is greedy.
+            alpha: exponent of the length penalty ((5 + length) / 6)^alpha.
+            n_best: how many translations of each to give, at most ``beam``.
+            max_length: most target pieces, the end symbol included; source length + 50 if unset.
+            batch_tokens: most source slots in a batch.
+            prefix: for each segment, text that its translation must begin with, or None.
+            too_long: what becomes of a segment longer than the model takes: translated in parts,
+                cut, or left blank.
+            copy_without_letters: give back segments without letters as they came. Blank ones
+                are never translated.
+
+        Raises:
+            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``.
+            ValueError: ``prefix`` has another length than ``texts``.
+        """
+        search = BeamSearch(beam=beam, alpha=alpha, n_best=n_best, max_length=max_length)
+        if too_long not in ("split", "cut", "blank"):
+            raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
+        if prefix is not None and len(prefix) != len(texts):
+            raise ValueError(f"{len(prefix)} prefixes for {len(texts)} texts")
+        prefixes = [None] * len(texts) if prefix is None else prefix
+        plans = [
+            self._plan(text, given, too_long, copy_without_letters)
+            for text, given in zip(texts, prefixes, strict=True)
+        ]
+        found = iter(
+            decode(
+                self.bundle.model,
+                [part for plan in plans for part in plan.parts],
+                search,
+                self.special,
+                batch_tokens=batch_tokens,
+                prefixes=[ids for plan in plans for ids in plan.prefixes],
+            )
+        )
+        return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
+
+    def stream(
+        self, texts: Iterable[str], *, at_once: int = 0, **options: Any
+    ) -> Iterator[Translation]:
+        """Translate an endless supply of segments, some thousand at a time, in order.
+
+        Args:
+            texts: raw text, one segment each.
+            at_once: how many are read before the first is translated; 2,000 unless given.
+            options: those of ``translate``.
+        """
+        supply = iter(texts)
+        while group := list(islice(supply, at_once or 2_000)):
+            yield from self.translate(group, **options)
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096
+    ) -> list[TargetScore]:
+        """Say how probable each target is as a translation of its source.
+
+        Raises:
+            ValueError: the counts differ.
+        """
+        return score_targets(
+            self.bundle.model,
+            self.bundle.source_tokenizer.encode_many(sources),
+            self.bundle.target_tokenizer.encode_many(targets),
+            start=self.special.start,
+            end=self.special.end,
+            batch_tokens=batch_tokens,
+        )
+
+    def attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttentionMaps]:
+        """Say who attends to whom when each target is written from its source.
+
+        Raises:
+            ValueError: the counts differ.
+        """
+        return [
+            self._attention(source, target) for source, target in zip(sources, targets, strict=True)
+        ]
+
+    def _attention(self, source: str, target: str) -> AttentionMaps:
+        padding = self.bundle.config.padding
+        device = next(self.bundle.model.parameters()).device
+        source_ids = [*self.bundle.source_tokenizer.encode(source), self.special.end]
+        target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
+        encoder, decoder, cross = attention_maps(
+            self.bundle.model,
+            pad_rows([source_ids], padding).to(device),
+            pad_rows([target_ids], padding).to(device),
+        )
+        return AttentionMaps(
+            encoder,
+            decoder,
+            cross,
+            tuple(self.bundle.source_tokenizer.pieces(source_ids)),
+            tuple(self.bundle.target_tokenizer.pieces(target_ids)),
+        )
+
+    def _plan(self, text: str, prefix: str | None, too_long: TooLong, copy: bool) -> "_Plan":
+        """Decide what to run the model on for one segment."""
+        if is_blank(text) or (copy and not has_letters(text)):
+            return _Plan(text, copied=True)
+        ids = self.bundle.source_tokenizer.encode(text)
+        start = tuple(self.bundle.target_tokenizer.encode(prefix)) if prefix else ()
+        if len(ids) < self.source_limit:  # the end symbol makes it one more
+            return _Plan(text, (ids,), (start,))
+        if too_long == "blank":
+            return _Plan(text, shortened=True)
+        if too_long == "cut":
+            return _Plan(text, (ids[: self.source_limit - 1],), (start,), shortened=True)
+        parts = self._split(ids)
+        return _Plan(text, parts, (start, *[()] * (len(parts) - 1)))
+
+    def _split(self, ids: Sequence[int]) -> tuple[list[int], ...]:
+        """Cut a long source before pieces that begin a word, as late as the limit allows."""
+        pieces = self.bundle.source_tokenizer.pieces(ids)
+        parts: list[list[int]] = []
+        start, most = 0, self.source_limit - 1
+        while len(ids) - start > most:
+            places = range(start + most, start, -1)
+            end = next((place for place in places if pieces[place].startswith(" ")), start + most)
+            parts.append(list(ids[start:end]))
+            start = end
+        return (*parts, list(ids[start:]))
+
+    def _assemble(
+        self, plan: "_Plan", found: Sequence[Sequence[Hypothesis] | PrefixTooLong]
+    ) -> Translation:
+        if plan.copied:
+            copied = Candidate(plan.text, 0.0, (), (), False)
+            return Translation(plan.text, (copied,), copied=True)
+        errors = [str(part) for part in found if isinstance(part, PrefixTooLong)]
+        if errors:
+            return Translation(plan.text, (), error=errors[0])
+        parts = [
+            [self._candidate(hypothesis) for hypothesis in part]
+            for part in found
+            if not isinstance(part, PrefixTooLong)
+        ]
+        if not parts:
+            return Translation(plan.text, (), shortened=plan.shortened)
+        joined = parts[0] if len(parts) == 1 else [join_parts([part[0] for part in parts])]
+        return Translation(plan.text, tuple(joined), shortened=plan.shortened)
+
+    def _candidate(self, hypothesis: Hypothesis) -> Candidate:
+        ids = hypothesis.ids if hypothesis.truncated else (*hypothesis.ids, self.special.end)
+        return Candidate(
+            self.bundle.target_tokenizer.decode(hypothesis.ids),
+            hypothesis.score,
+            tuple(self.bundle.target_tokenizer.pieces(ids)),
+            hypothesis.log_probs,
+            hypothesis.truncated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to run the model on for one segment: nothing, the whole, or its parts."""
+
+    text: str
+    parts: tuple[Sequence[int], ...] = ()
+    prefixes: tuple[tuple[int, ...], ...] = ()
+    copied: bool = False
+    shortened: bool = False

@@ -1,0 +1,15 @@
+import pytest
+from hypothesis import settings
+
+settings.register_profile("dragoman", deadline=None)  # a shared machine is slow at times
+settings.load_profile("dragoman")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-dir",
+        metavar="DIR",
+        default=None,
+        help="run the golden cases of this folder (default: ../shared/golden beside the "
+        "repository when it exists, otherwise the copies in tests/golden/cases)",
+    )

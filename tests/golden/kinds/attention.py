@@ -1,0 +1,179 @@
+"""Scaled dot-product attention, its weights and gradients, and local attention."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from dragoman.nn import (
+    AttentionKernel,
+    MultiHeadAttention,
+    attention_scores,
+    attention_weights,
+    causal_mask,
+    combine,
+    local_mask,
+)
+from tests.golden.case import Case
+from tests.golden.kinds.weights import Recorder, attention_from, feed_forward_from
+
+
+def sdpa(case: Case) -> dict[str, Tensor]:
+    q, k, v, visible = *map(case.tensor, "qkv"), case.mask()
+    scale = case.inputs.get("scale")
+    return {
+        "scores": attention_scores(q, k, scale=scale),
+        "weights": attention_weights(q, k, visible, scale=scale),
+        "output": case.kernel(q, k, v, visible, scale=scale),
+    }
+
+
+def sdpa_columns(case: Case) -> dict[str, Tensor]:
+    q, k, v = (case.tensor(name).T for name in "qkv")  # the format's columns are our rows
+    output = case.kernel(q, k, v)
+    return {
+        "weights": attention_weights(q, k).T,
+        "output": output.T,
+        "row_form_output": output,
+    }
+
+
+def sdpa_backward(case: Case) -> dict[str, Tensor]:
+    q, k, v = (case.tensor(name).requires_grad_() for name in "qkv")
+    output = case.kernel(q, k, v, case.mask(), scale=case.inputs.get("scale"))
+    output.backward(case.tensor("grad_output"))
+    return {f"grad_{name}": given_grad(leaf) for name, leaf in zip("qkv", (q, k, v), strict=True)}
+
+
+def given_grad(leaf: Tensor) -> Tensor:
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def softmax_of(scores: Tensor, visible: Tensor | None = None) -> Tensor:
+    """Give the attention weights of any scores (..., Q, K): they enter as the bias."""
+    q, k = scores.new_zeros(scores.size(-2), 1), scores.new_zeros(scores.size(-1), 1)
+    return attention_weights(q, k, visible, bias=scores)
+
+
+def softmax(case: Case) -> dict[str, Tensor]:
+    weights = softmax_of(case.tensor("scores")[None])[0]
+    return {"weights": weights, "max_over_min": weights.max() / weights.min()}
+
+
+def masked_softmax(case: Case) -> dict[str, Tensor]:
+    scores, v, visible = case.tensor("scores"), case.tensor("v"), case.mask()
+    q, k = scores.new_zeros(scores.size(-2), 1), scores.new_zeros(scores.size(-1), 1)
+    masked = attention_scores(q, k, bias=scores)
+    if visible is not None:  # the format writes hidden as -inf
+        masked = masked.masked_fill(~visible, -math.inf)
+    return {
+        "masked_scores": masked,
+        "weights": softmax_of(scores, visible),
+        "output": case.kernel(q, k, v, visible, bias=scores),
+    }
+
+
+def softmax_jacobian(case: Case) -> dict[str, Tensor]:
+    scaled = case.tensor("scaled_scores")
+    results: dict[str, Tensor] = {}
+    for name, scores in (("unscaled", scaled * case.inputs["d_k"] ** 0.5), ("scaled", scaled)):
+        jacobian = torch.autograd.functional.jacobian(lambda s: softmax_of(s[None])[0], scores)
+        assert isinstance(jacobian, Tensor)
+        results[f"jacobian_{name}"] = jacobian
+        results[f"norm_{name}"] = jacobian.norm()
+    return results
+
+
+def dot_product_moments(case: Case) -> dict[str, Tensor]:
+    d_k = case.inputs["d_k"]
+    signs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=case.dtype)] * d_k)
+    q, k = signs[:1], signs.view(-1, d_k)  # by symmetry, every query has the same products
+    plain, scaled = attention_scores(q, k, scale=1.0), attention_scores(q, k)
+    return {
+        "mean": plain.mean(),
+        "variance": plain.var(correction=0),
+        "variance_after_scaling": scaled.var(correction=0),
+    }
+
+
+def permutation(case: Case) -> dict[str, Tensor]:
+    x, scale = case.tensor("x"), case.inputs["scale"]
+    moved = x[case.ids("permutation")]
+    return {
+        "output": case.kernel(x, x, x, scale=scale),
+        "output_of_permuted": case.kernel(moved, moved, moved, scale=scale),
+    }
+
+
+def two_layer_attention_ffn(case: Case) -> dict[str, dict[str, Tensor]]:
+    assert not any(case.inputs[name] for name in ("residual", "layer_norm", "positions"))
+    scale, x = case.inputs["scale"], case.tensor("x")
+    first, recorder = _one_head(case, "W_q", "W_k", "W_v", case.kernel)
+    recorder.scale = scale
+    first(x[None], x[None])
+    layer1 = recorder.named()
+    h = feed_forward_from(case.reals(case.inputs["ffn"]))(layer1["z"])
+    second, recorder = _one_head(case, "W_q2", "W_k2", "W_v2", case.kernel)
+    recorder.scale = scale
+    second(h[None], h[None])
+    return {"layer1": {**layer1, "ffn_output": h}, "layer2": recorder.named()}
+
+
+def _one_head(
+    case: Case, q: str, k: str, v: str, kernel: AttentionKernel
+) -> tuple[MultiHeadAttention, Recorder]:
+    """Project and attend with one head; what its output matrix makes of z is not looked at."""
+    recorder = Recorder(kernel)
+    weights = {name: case.tensor(key) for name, key in (("W_q", q), ("W_k", k), ("W_v", v))}
+    weights["W_o"] = weights["W_v"].T.contiguous()  # any matrix of this shape
+    return attention_from(weights, heads=1, kernel=recorder), recorder
+
+
+def rounded_display(case: Case) -> dict[str, Tensor]:
+    other = case.neighbour(case.inputs["case"])
+    values = KINDS[other.kind](other)
+    return {path: _follow(values, path) for path in case.raw["expected"]}
+
+
+def _follow(values: object, path: str) -> Tensor:
+    for key in path.split("."):
+        assert isinstance(values, dict)
+        values = values[key]
+    assert isinstance(values, Tensor)
+    return values
+
+
+def restricted_attention(case: Case) -> dict[str, Tensor | int]:
+    q, k, v = map(case.tensor, "qkv")
+    assert case.inputs["r"] == 2 * case.inputs["half_width"] + 1
+    causal = causal_mask(len(q), len(k)) if case.inputs["causal"] else None
+    visible = combine(local_mask(len(q), len(k), half_width=case.inputs["half_width"]), causal)
+    assert visible is not None
+    scale = case.inputs["scale"]
+    return {
+        "visible": visible,
+        "visible_pairs": int(visible.sum()),
+        "weights": attention_weights(q, k, visible, scale=scale),
+        "output": case.kernel(q, k, v, visible, scale=scale),
+    }
+
+
+def flash_attention_output(case: Case) -> dict[str, Tensor]:
+    return {"output": case.kernel(*map(case.tensor, "qkv"), scale=case.inputs["scale"])}
+
+
+KINDS = {
+    "dot_product_moments": dot_product_moments,
+    "masked_softmax": masked_softmax,
+    "permutation": permutation,
+    "restricted_attention": restricted_attention,
+    "rounded_display": rounded_display,
+    "sdpa": sdpa,
+    "sdpa_backward": sdpa_backward,
+    "sdpa_columns": sdpa_columns,
+    "softmax": softmax,
+    "softmax_jacobian": softmax_jacobian,
+    "two_layer_attention_ffn": two_layer_attention_ffn,
+}
+PARTS = {"flash_attention": flash_attention_output}  # without the running maximum and sum

@@ -1,0 +1,90 @@
+"""Feed-forward networks, norms, residual wiring, dropout and embeddings."""
+
+import torch
+from torch import Tensor
+
+from dragoman.nn import Dropout, Embedding, Generator, Residual, reference_layer_norm, sinusoids
+from dragoman.training.loss import reference_cross_entropy
+from tests.golden.case import Case
+from tests.golden.kinds.weights import feed_forward_from, norm_from
+
+
+def feed_forward(case: Case) -> dict[str, Tensor]:
+    weights, activation = case.reals(case.inputs["weights"]), case.inputs.get("activation", "relu")
+    return {"output": feed_forward_from(weights, activation)(case.tensor("x")[None])[0]}
+
+
+def layer_norm_default(case: Case) -> dict[str, Tensor]:
+    """Both forms that exist: the module and its slow twin, which must agree."""
+    x, weights = case.tensor("x"), {"gain": case.tensor("gain"), "bias": case.tensor("bias")}
+    eps = case.inputs["eps_default"]
+    slow = reference_layer_norm(x, weights["gain"], weights["bias"], eps)
+    tolerance = case.raw["tolerance"]["float64" if case.dtype == torch.float64 else "float32"]
+    fast = norm_from(weights, eps)(x)
+    torch.testing.assert_close(fast, slow, atol=tolerance, rtol=tolerance)
+    return {"default": fast, "default_eps_1e-6": norm_from(weights, 1e-6)(x)}
+
+
+def sublayer(case: Case) -> dict[str, Tensor]:
+    norm = norm_from(case.reals(case.inputs["norm"]), case.inputs["eps"])
+    x, matrix = case.tensor("x"), case.tensor("W")
+    return {
+        order: Residual(norm, dropout=0.0, order=order)(x, lambda t: t @ matrix)
+        for order in ("post", "pre")
+    }
+
+
+def dropout(case: Case) -> dict[str, Tensor]:
+    """Dropout draws its own mask: of many drawn, take for each element one that fits ``keep``."""
+    x, keep, module = case.tensor("x"), case.tensor("keep") != 0, Dropout(case.inputs["p"])
+    many = (4096, *x.shape)
+    state = torch.manual_seed(0).get_state()
+    kept = module(torch.ones(many, dtype=case.dtype)) != 0
+    torch.set_rng_state(state)
+    dropped = module(x.expand(many))
+    fitting = (kept == keep).int().argmax(0, keepdim=True)
+    return {"train": dropped.gather(0, fitting)[0], "eval": module.eval()(x)}
+
+
+def log_softmax(logits: Tensor) -> Tensor:
+    """Give the log-probability of every piece: minus its loss, without smoothing."""
+    pieces = torch.arange(logits.size(-1)).expand(logits.shape)
+    repeated = logits[..., None, :].expand(*logits.shape, logits.size(-1))
+    return -reference_cross_entropy(repeated, pieces, smoothing=0.0)
+
+
+def tied_embedding(case: Case) -> dict[str, Tensor]:
+    table, tokens = case.tensor("table"), case.ids("tokens")
+    embedding = Embedding(*table.shape).to(case.dtype)
+    embedding.table.data.copy_(table)
+    one_hot = torch.nn.functional.one_hot(tokens, table.size(0)).to(case.dtype)
+    logits = Generator(embedding.table)(case.tensor("hidden"))
+    return {
+        "embedded": embedding(tokens),
+        "one_hot_product": one_hot @ embedding.table * embedding.scale,
+        "logits": logits,
+        "log_probs": log_softmax(logits),
+    }
+
+
+def embedding_norm(case: Case) -> dict[str, Tensor]:
+    """A row whose every element is the standard deviation has the root-mean-square length."""
+    d_model = case.inputs["d_model"]
+    embedding = Embedding(1, d_model).to(case.dtype)
+    embedding.table.data.fill_(case.inputs["std"])
+    return {
+        "rms_norm": embedding.table.norm(),
+        "rms_norm_scaled": embedding(torch.tensor([0])).norm(),
+        "encoding_norm": sinusoids(torch.tensor([7]), d_model).to(case.dtype).norm(),
+    }
+
+
+KINDS = {
+    "dropout": dropout,
+    "embedding_norm": embedding_norm,
+    "feed_forward": feed_forward,
+    "ffn_as_convolution": feed_forward,
+    "sublayer": sublayer,
+    "tied_embedding": tied_embedding,
+}
+PARTS = {"layer_norm": layer_norm_default}  # without the note's form

@@ -1,0 +1,139 @@
+"""Every golden case, in each of its precisions and with each attention kernel."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.golden.case import KERNELS, PRECISIONS, Case, disagreements, read_cases
+from tests.golden.kinds import KINDS, LEFT_OPEN, NOT_YET_BUILT, PARTS
+
+HERE = Path(__file__).parent
+
+
+def check(case: Case, precision: str) -> None:
+    """Compute a case and compare it; fail when nobody knows its kind."""
+    compute = KINDS.get(case.kind) or PARTS.get(case.kind)
+    if compute is None and case.kind not in NOT_YET_BUILT:
+        pytest.fail(f"unknown kind {case.kind!r}: enter it in tests/golden/kinds/__init__.py")
+    for kernel in case.kernels if compute else ():
+        assert compute is not None
+        run = replace(case, dtype=PRECISIONS[precision], kernel=KERNELS[kernel])
+        got, expected = compute(run), dict(case.raw["expected"])
+        for field in LEFT_OPEN.get(case.kind, ()):
+            expected.pop(field, None)
+        if case.kind in PARTS:
+            expected = _present(expected, got)
+        wrong = list(disagreements(expected, got, case.raw["tolerance"], precision))
+        assert not wrong, f"{kernel} kernel: " + "; ".join(wrong)
+    if case.kind in NOT_YET_BUILT:
+        part = "; what exists of it agrees" if compute else ""
+        pytest.skip(f"kind {case.kind} is not yet built{part}")
+
+
+def _present(expected: Any, got: Any) -> Any:
+    """Keep of nested tables what has been computed."""
+    if not isinstance(expected, Mapping) or not isinstance(got, Mapping):
+        return expected
+    return {key: _present(value, got[key]) for key, value in expected.items() if key in got}
+
+
+def test_case_agrees(golden_case: Case, precision: str) -> None:
+    check(golden_case, precision)
+
+
+def test_unknown_kind_fails() -> None:
+    raw = {"id": "x", "kind": "alchemy", "inputs": {}, "expected": {}, "tolerance": {"exact": True}}
+    with pytest.raises(pytest.fail.Exception, match="unknown kind 'alchemy'"):
+        check(Case(raw, "attention", {"x": raw}), "float64")
+
+
+def test_kind_is_either_computed_whole_or_not_yet_built() -> None:
+    assert not KINDS.keys() & NOT_YET_BUILT
+    assert PARTS.keys() <= NOT_YET_BUILT
+
+
+def test_every_computed_kind_has_a_case_of_our_own() -> None:
+    kinds = {case.kind for case in read_cases(HERE / "cases")}
+    assert kinds == KINDS.keys() | PARTS.keys()
+
+
+def test_case_that_misses_its_expected_number_fails() -> None:
+    case = next(case for case in read_cases(HERE / "cases") if case.kind == "perplexity")
+    wrong = {**case.raw, "expected": {"perplexity": [1.0] * len(case.inputs["mean_nll"])}}
+    with pytest.raises(AssertionError, match=r"perplexity\[0\]: expected 1.0"):
+        check(replace(case, raw=wrong), "float64")
+
+
+def test_cases_of_another_folder_run_through_the_option(tmp_path: Path) -> None:
+    source = {"file": None, "section": None, "paper": "5.3"}
+    common = {"checks": "", "source": source, "tolerance": {"relative": 1e-4}}
+    inputs = {"d_model": 512, "warmup": 4000, "steps": [4000], "factor": 1.0}
+    peak = 6.98771e-4  # 512^-0.5 * 4000^-0.5
+    right = {"id": "right", "kind": "learning_rate", "inputs": inputs, **common}
+    right["expected"] = {"lr": [peak], "peak": peak}
+    wrong = {**right, "id": "wrong", "expected": {"lr": [2 * peak], "peak": peak}}
+    unknown = {**right, "id": "unknown", "kind": "alchemy"}
+    content = {"format": 1, "topic": "training", "cases": [right, wrong, unknown]}
+    (tmp_path / "training.json").write_text(json.dumps(content), encoding="utf-8")
+    asked = [str(HERE / "test_golden.py"), "--golden-dir", str(tmp_path), "-k", "test_case_agrees"]
+    quiet = ["-rA", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *asked, *quiet],
+        cwd=HERE.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "2 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "PASSED tests/golden/test_golden.py::test_case_agrees[training-right" in done.stdout
+    assert "unknown kind 'alchemy'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "tolerance"),
+    [
+        (1.0, 1.0 + 9e-6, {"float32": 1e-5}),
+        (1e6, 1e6 + 9, {"float32": 1e-5}),  # above 1 the tolerance is relative
+        ("nan", float("nan"), {"float32": 1e-5}),
+        ("-inf", float("-inf"), {"exact": True}),
+        (1e-7, 1e-7 * (1 + 9e-10), {"relative": 1e-9}),
+        (3, 3, {"exact_integers": True, "float32": 1e-5}),
+        (0.73, 0.7349, {"absolute": 0.0051}),
+        ({"a": [1, True]}, {"a": [1, True], "more": 2}, {"exact": True}),
+        ({"gap": 0.1}, {"gap": 0.1 + 9e-10}, {"exact": True, "gap": 1e-9}),
+        ({"a": 1}, {}, {"float64_only": ["a"], "float32": 1e-5}),
+    ],
+)
+def test_values_within_the_tolerance_agree(
+    expected: Any, got: Any, tolerance: dict[str, Any]
+) -> None:
+    assert list(disagreements(expected, got, tolerance, "float32")) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "tolerance"),
+    [
+        (1.0, 1.0 + 2e-5, {"float32": 1e-5}),
+        (1.0, float("nan"), {"float32": 1e-5}),
+        ("nan", 0.0, {"float32": 1e-5}),
+        ("inf", float("-inf"), {"float32": 1e-5}),
+        (1e-7, 1.1e-7, {"relative": 1e-9}),
+        (3, 3.000001, {"exact_integers": True, "float32": 1e-5}),
+        (True, 1, {"exact": True}),
+        (1, True, {"exact": True}),
+        ("a", "b", {"exact": True}),
+        ([1, 2], [1, 2, 3], {"exact": True}),
+        ([1.0], 1.0, {"float32": 1e-5}),
+        ({"a": 1}, {}, {"exact": True}),
+    ],
+)
+def test_values_outside_the_tolerance_disagree(
+    expected: Any, got: Any, tolerance: dict[str, Any]
+) -> None:
+    assert list(disagreements(expected, got, tolerance, "float32")) != []

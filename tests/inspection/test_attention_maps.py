@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+import torch
+
+from dragoman.inspection import attention_maps, heat_map
+from dragoman.nn import MultiHeadAttention, attention_weights
+from tests.fixtures import tiny_bundle
+
+
+def test_the_maps_are_the_weights_of_each_layer_and_head() -> None:
+    model = tiny_bundle(layers=2).model
+    source, target = torch.tensor([[20, 21, 2]]), torch.tensor([[1, 30]])
+    encoder, decoder, cross = attention_maps(model, source, target)
+    assert encoder.shape == (2, 2, 3, 3)
+    assert decoder.shape == (2, 2, 2, 2)
+    assert cross.shape == (2, 2, 2, 3)
+    # The first encoder layer by hand, from its own projections.
+    with torch.inference_mode():
+        x = model.source_input(source)
+        attention = model.encoder.layers[0].get_submodule("attention")
+        assert isinstance(attention, MultiHeadAttention)
+        q_matrix, k_matrix, _ = attention.projection_blocks()
+        q, k = ((x @ m.T).view(1, 3, 2, 8).transpose(1, 2) for m in (q_matrix, k_matrix))
+    np.testing.assert_allclose(encoder[0], attention_weights(q, k)[0].numpy(), atol=1e-6)
+
+
+def test_the_kernels_are_put_back_even_after_an_error() -> None:
+    model = tiny_bundle().model
+    attention = model.encoder.layers[0].get_submodule("attention")
+    assert isinstance(attention, MultiHeadAttention)
+    before = attention.kernel
+    with pytest.raises(IndexError):
+        attention_maps(model, torch.tensor([[10_000]]), torch.tensor([[1]]))
+    assert attention.kernel is before
+
+
+def test_a_heat_map_is_darker_where_the_weight_is_larger() -> None:
+    drawn = heat_map(np.array([[1.0, 0.0], [0.45, 0.55]], np.float32), ["a", "bb"], [" x", "yz"])
+    assert drawn.split("\n") == [
+        "      y",
+        "    x z",
+        "  a █",
+        " bb ▒ ▒",
+    ]

@@ -1,0 +1,1 @@
+"""Tests of records and of the modules built from them."""

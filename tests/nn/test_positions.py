@@ -1,0 +1,101 @@
+import copy
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.nn import LearnedPositions, SinusoidalPositions, sinusoids
+
+
+def test_sines_and_cosines_are_interleaved() -> None:
+    # Section 3.5 by hand, D = 4: rates 1 and 10000^-0.5 = 0.01.
+    expected = [math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]
+    assert sinusoids(torch.tensor([3]), 4)[0].tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@given(
+    position=st.integers(0, 100_000),
+    d_model=st.integers(1, 64).map(lambda half: 2 * half),
+    base=st.sampled_from([10_000.0, 100.0]),
+)
+def test_every_pair_follows_the_formula(position: int, d_model: int, base: float) -> None:
+    encoding = sinusoids(torch.tensor([position]), d_model, base=base)[0]
+    for pair in range(d_model // 2):
+        angle = position / base ** (2 * pair / d_model)
+        assert encoding[2 * pair].item() == pytest.approx(math.sin(angle), abs=1e-9)
+        assert encoding[2 * pair + 1].item() == pytest.approx(math.cos(angle), abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [SinusoidalPositions, lambda d: sinusoids(torch.arange(2), d)])
+def test_odd_width_is_refused(make: Callable[[int], object]) -> None:
+    with pytest.raises(ValueError, match=r"^d_model: 7 is odd; sinusoids come in pairs$"):
+        make(7)
+
+
+@given(offset=st.integers(0, 5000), length=st.integers(1, 700))
+def test_sinusoids_go_on_for_ever(offset: int, length: int) -> None:
+    # Field report 26: any length, any offset, also past the table of the start.
+    x = torch.ones(1, length, 6, dtype=torch.float64)
+    expected = 1 + sinusoids(torch.arange(offset, offset + length), 6)
+    torch.testing.assert_close(SinusoidalPositions(6)(x, offset)[0], expected)
+
+
+def test_a_grown_table_still_serves_short_inputs() -> None:
+    positions = SinusoidalPositions(8)
+    x = torch.zeros(1, 3, 8)
+    before = positions(x)
+    positions(torch.zeros(1, 2000, 8))
+    assert torch.equal(positions(x), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_encodings_are_computed_in_float64_whatever_came_before(dtype: torch.dtype) -> None:
+    # Phases computed in half precision are wrong at long positions.
+    positions = SinusoidalPositions(8).half().float()
+    positions(torch.zeros(1, 300, 8, dtype=torch.bfloat16))
+    exact = sinusoids(torch.arange(1000), 8).to(dtype)
+    assert torch.equal(positions.to(dtype)(torch.zeros(1, 1000, 8, dtype=dtype))[0], exact)
+
+
+def test_sinusoids_are_neither_learned_nor_saved() -> None:
+    positions = SinusoidalPositions(8)
+    assert list(positions.parameters()) == []
+    assert positions.state_dict() == {}
+    assert torch.equal(
+        copy.deepcopy(positions)(torch.zeros(1, 2, 8)), positions(torch.zeros(1, 2, 8))
+    )
+
+
+def test_a_table_grown_without_gradients_serves_training() -> None:
+    positions, x = SinusoidalPositions(8), torch.zeros(1, 4, 8, requires_grad=True)
+    with torch.inference_mode():
+        positions(torch.zeros(1, 400, 8))
+    (gradient,) = torch.autograd.grad(positions(x).sum(), x)
+    assert torch.equal(gradient, torch.ones(1, 4, 8))
+
+
+def test_learned_positions_add_their_rows_from_the_offset_on() -> None:
+    positions = LearnedPositions(5, 2)
+    positions.table.data = torch.arange(10.0).view(5, 2)
+    added = positions(torch.ones(1, 2, 2), 3)
+    assert added.tolist() == [[[7.0, 8.0], [9.0, 10.0]]]
+
+
+@pytest.mark.parametrize(("length", "offset"), [(6, 0), (1, 5), (20, 0), (3, 3)])
+def test_learned_positions_end_with_an_error_that_names_both_lengths(
+    length: int, offset: int
+) -> None:
+    # Field report 26: exactly the maximum works, one more and four times do not.
+    positions = LearnedPositions(5, 2)
+    assert positions(torch.zeros(1, 5, 2)).shape == (1, 5, 2)
+    message = f"^{length + offset} positions are more than the 5 learned$"
+    with pytest.raises(ValueError, match=message):
+        positions(torch.zeros(1, length, 2), offset)
+
+
+def test_only_learned_positions_have_a_limit() -> None:
+    assert LearnedPositions(5, 2).max_length == 5
+    assert SinusoidalPositions(2).max_length is None

@@ -1,0 +1,202 @@
+"""A run that was stopped, killed or interrupted goes on as if it had never stopped (FR 17, 21)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from dragoman.errors import CheckpointError
+from dragoman.recipe import Recipe, parse_recipe
+from dragoman.run import train
+from dragoman.training import Finished, Notice, Saved, Started, Stopped
+from tests.fixtures import write_corpus
+
+
+def recipe_for(folder: Path, **training: object) -> Recipe:
+    """40 pairs in 6 batches an epoch; with accumulation 2 an update takes two of them."""
+    folder.mkdir(exist_ok=True)
+    source, target = write_corpus(folder)
+    return parse_recipe(
+        {
+            "data": {
+                "train": {"source": str(source), "target": str(target)},
+                "hold_out": 4,
+            },
+            "tokenizer": {"size": 300},
+            "model": {"layers": 1, "d_model": 16, "heads": 2, "d_ff": 32, "dropout": 0.2},
+            "training": {
+                "steps": 12,
+                "batch_tokens": 96,
+                "accumulate": 2,
+                "warmup": 4,
+                "checkpoint_every": 100,
+                "log_every": 1,
+                **training,
+            },
+            "validation": {"every": 4, "metrics": ["bleu"]},
+            "decoding": {"beam": 2, "max_length": 8},
+        }
+    )
+
+
+def tensors(run: Path, step: int = 12) -> dict[str, torch.Tensor]:
+    checkpoint = run / f"checkpoints/step-{step:08d}"
+    weights = load_file(checkpoint / "model.safetensors")
+    moments = load_file(checkpoint / "optimizer.safetensors")
+    return {f"weights {k}": v for k, v in weights.items()} | moments
+
+
+def assert_same_bits(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> None:
+    assert one.keys() == two.keys()
+    different = [name for name in one if not torch.equal(one[name], two[name])]
+    assert not different
+
+
+def rates_and_losses(run: Path) -> list[tuple[object, ...]]:
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if line["event"] == "StepDone"]
+    return [(s["step"], s["epoch"], s["loss_nats"], s["learning_rate"]) for s in steps]
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("straight")
+    list(train(recipe_for(folder), folder / "run"))
+    return folder / "run"
+
+
+def test_the_test_crosses_epoch_ends(straight: Path) -> None:
+    epochs = {epoch for _, epoch, *_ in rates_and_losses(straight)}
+    assert len(epochs) > 2
+
+
+@pytest.mark.parametrize("stop", [1, 5, 8])
+def test_stopping_and_going_on_gives_the_same_bits(
+    stop: int, straight: Path, tmp_path: Path
+) -> None:
+    first = list(train(recipe_for(tmp_path, stop_after=stop), tmp_path / "run"))
+    assert isinstance(first[-1], Stopped)
+    second = list(train(recipe_for(tmp_path), tmp_path / "run"))
+    assert isinstance(second[-1], Finished)
+    assert_same_bits(tensors(straight), tensors(tmp_path / "run"))
+    assert rates_and_losses(straight) == rates_and_losses(tmp_path / "run")
+
+
+def test_stopping_exactly_at_an_epoch_end_gives_the_same_bits(tmp_path: Path) -> None:
+    plain = recipe_for(tmp_path, accumulate=1)
+    started = next(e for e in train(plain, tmp_path / "straight") if isinstance(e, Started))
+    stop = started.batches_per_epoch
+    assert 1 < stop < 12
+    list(train(recipe_for(tmp_path, accumulate=1, stop_after=stop), tmp_path / "run"))
+    state = json.loads((tmp_path / f"run/checkpoints/step-{stop:08d}/state.json").read_text())
+    assert state["batches"] == {"epoch": 2, "batch": 0}
+    list(train(plain, tmp_path / "straight"))
+    list(train(plain, tmp_path / "run"))
+    assert_same_bits(tensors(tmp_path / "straight"), tensors(tmp_path / "run"))
+
+
+def test_a_killed_process_goes_on_from_its_last_checkpoint_bit_for_bit(
+    straight: Path, tmp_path: Path
+) -> None:
+    recipe = recipe_for(tmp_path, checkpoint_every=5)
+    code = (
+        "import os, signal, sys\n"
+        "from tests.run.test_resume import recipe_for\n"
+        "from pathlib import Path\n"
+        "from dragoman.run import train\n"
+        "folder = Path(sys.argv[1])\n"
+        "for event in train(recipe_for(folder, checkpoint_every=5), folder / 'run'):\n"
+        "    if getattr(event, 'step', 0) == 7:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())},
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    events = list(train(recipe, tmp_path / "run"))
+    assert any(isinstance(e, Notice) and "from update 5" in e.text for e in events)
+    assert_same_bits(tensors(straight), tensors(tmp_path / "run"))
+    assert rates_and_losses(straight) == rates_and_losses(tmp_path / "run")
+
+
+def test_a_damaged_checkpoint_is_skipped_with_a_message(straight: Path, tmp_path: Path) -> None:
+    list(train(recipe_for(tmp_path, checkpoint_every=3, stop_after=6), tmp_path / "run"))
+    weights = tmp_path / "run/checkpoints/step-00000006/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    events = list(train(recipe_for(tmp_path, checkpoint_every=3), tmp_path / "run"))
+    notices = [event.text for event in events if isinstance(event, Notice)]
+    assert any("step-00000006" in text and "skipped" in text for text in notices)
+    assert any("from update 3" in text for text in notices)
+    assert_same_bits(tensors(straight), tensors(tmp_path / "run"))
+
+
+def test_what_a_killed_write_left_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
+    list(train(recipe_for(tmp_path, stop_after=2), tmp_path / "run"))
+    half = tmp_path / "run/checkpoints/.step-00000009.writing-1"
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(b"half")
+    events = list(train(recipe_for(tmp_path), tmp_path / "run"))
+    assert isinstance(events[-1], Finished)
+    assert not half.exists()
+
+
+def test_should_stop_saves_after_the_update_in_hand(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def interrupted() -> str:
+        asked.append(1)
+        return "interrupted" if len(asked) == 3 else ""
+
+    events = list(train(recipe_for(tmp_path), tmp_path / "run", should_stop=interrupted))
+    saved = [event for event in events if isinstance(event, Saved)]
+    assert [event.step for event in saved] == [3]
+    assert saved[0].path.is_dir()
+    stopped = events[-1]
+    assert isinstance(stopped, Stopped)
+    assert (stopped.step, stopped.steps, stopped.reason) == (3, 12, "interrupted")
+
+
+def test_a_finished_run_is_left_alone(straight: Path) -> None:
+    recipe = recipe_for(straight.parent)
+    before = tensors(straight)
+    events = list(train(recipe, straight))
+    assert [type(event) for event in events] == [Notice]
+    assert_same_bits(before, tensors(straight))
+
+
+def test_another_recipe_is_refused_with_its_differences(straight: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"training\.warmup: 3 was 4") as caught:
+        list(train(recipe_for(straight.parent, warmup=3), straight))
+    assert "--accept-changes" in str(caught.value)
+
+
+def test_changes_are_accepted_when_asked(tmp_path: Path) -> None:
+    list(train(recipe_for(tmp_path), tmp_path / "run"))
+    longer = recipe_for(tmp_path, steps=14)
+    events = list(train(longer, tmp_path / "run", accept_changes=True))
+    assert isinstance(events[-1], Finished)
+    assert (tmp_path / "run/checkpoints/step-00000014").is_dir()
+
+
+def test_other_training_text_is_refused(tmp_path: Path) -> None:
+    recipe = recipe_for(tmp_path, stop_after=3)
+    list(train(recipe, tmp_path / "run"))
+    text = (tmp_path / "train.de").read_text(encoding="utf-8").replace("hund", "fuchs")
+    (tmp_path / "train.de").write_text(text, encoding="utf-8")
+    with pytest.raises(CheckpointError, match="not what this run began with"):
+        list(train(recipe, tmp_path / "run"))
+
+
+def test_a_restart_throws_the_old_run_away(straight: Path, tmp_path: Path) -> None:
+    list(train(recipe_for(tmp_path, seed=2), tmp_path / "run"))
+    list(train(recipe_for(tmp_path), tmp_path / "run", restart=True))
+    assert_same_bits(tensors(straight), tensors(tmp_path / "run"))

@@ -1,0 +1,139 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from dragoman.data import Files, TsvFile
+from dragoman.errors import ConfigError
+from dragoman.models import Learned
+from dragoman.recipe import differences, parse_recipe, read_recipe, recipe_toml
+from dragoman.training import InverseSqrt, LinearDecay
+
+DATA = {"train": {"source": "a.de", "target": "a.en"}}
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "recipe.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_paths_of_a_file_start_from_its_folder_and_those_of_overrides_from_here(
+    tmp_path: Path,
+) -> None:
+    file = write(
+        tmp_path,
+        '[data]\ntrain = { source = "a.de", target = "/abs/a.en" }\nvalidation = "dev.tsv"\n',
+    )
+    recipe = read_recipe(file, ['data.test={source="t.de",target="t.en"}'])
+    assert recipe.data.train == Files(source=tmp_path / "a.de", target=Path("/abs/a.en"))
+    assert recipe.data.validation == TsvFile(file=tmp_path / "dev.tsv")
+    assert recipe.data.test == Files(source=Path("t.de"), target=Path("t.en"))
+
+
+def test_keys_beside_a_preset_win() -> None:
+    model = parse_recipe({"data": DATA, "model": {"preset": "big", "dropout": 0.1}}).model
+    assert (model.d_model, model.heads, model.d_ff, model.layers) == (1024, 16, 4096, 6)  # table 3
+    assert model.dropout == 0.1
+    assert parse_recipe({"data": DATA, "model": {"preset": "big"}}).model.dropout == 0.3
+
+
+def test_choices_are_told_apart_by_their_kind_or_named_by_it_alone() -> None:
+    recipe = parse_recipe(
+        {
+            "data": DATA,
+            "model": {"positions": {"kind": "learned", "max_length": 80}},
+            "training": {"schedule": {"kind": "linear", "peak": 0.01}},
+        }
+    )
+    assert recipe.model.positions == Learned(max_length=80)
+    assert recipe.training.schedule == LinearDecay(peak=0.01)
+    named = parse_recipe({"data": DATA, "training": {"schedule": "inverse_sqrt"}})
+    assert named.training.schedule == InverseSqrt()
+
+
+def test_a_resolved_recipe_reads_back_as_itself(tmp_path: Path) -> None:
+    recipe = parse_recipe(
+        {
+            "data": {**DATA, "train": {"source": '/x/"odd" ü.de', "target": "/x/a.en"}},
+            "training": {"clip_norm": 0.5, "schedule": {"kind": "constant", "peak": 1e-05}},
+            "validation": {"metrics": []},
+            "model": {"preset": "tiny", "positions": {"kind": "learned", "max_length": 9}},
+        }
+    )
+    assert read_recipe(write(tmp_path, recipe_toml(recipe))) == recipe
+    assert "batch_tokens = 25000" in recipe_toml(recipe)  # defaults are written out
+
+
+def test_every_recipe_of_the_project_reads() -> None:
+    found = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
+    assert found
+    for file in found:
+        read_recipe(file)
+
+
+def test_differences_name_what_changed_and_leave_out_what_ends_a_sitting() -> None:
+    old = parse_recipe({"data": DATA, "training": {"warmup": 200}})
+    new = parse_recipe(
+        {"data": DATA, "training": {"warmup": 400, "stop_after": 7, "max_minutes": 2.0}}
+    )
+    assert differences(old, new) == ["training.warmup: 400 was 200"]
+    assert differences(old, old) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "messages"),
+    [
+        ({}, ["data: is missing"]),
+        ({"data": {}}, ["data.train: is missing"]),
+        ({"data": {"train": {"source": "a"}}}, ["data.train.target: is missing"]),
+        (
+            {"data": DATA, "modle": {}},
+            ["modle: unknown key; did you mean model?"],
+        ),
+        (
+            {"data": DATA, "model": {"positions": {"kind": "sinusoid"}}},
+            ["model.positions.kind: 'sinusoid' is not a choice; did you mean sinusoidal?"],
+        ),
+        (
+            {"data": DATA, "model": {"norm_order": "before"}},
+            ["model.norm_order: 'before' is not a choice; choose from post, pre"],
+        ),
+        (
+            {"data": DATA, "model": {"d_model": 513, "heads": 2}},
+            [
+                "model.heads: 2 does not divide d_model 513; try 1 or 3",
+                "model.d_model: 513 is odd, and sinusoids come in pairs; try 512 or 514",
+            ],
+        ),
+        (
+            {"data": {**DATA, "too_long": "cut"}, "training": {"steps": 1.5}},
+            [
+                "data.too_long: 'cut' is not a choice; choose from drop, error, truncate, alone",
+                "training.steps: 1.5 should be a valid integer",
+            ],
+        ),
+        (
+            {"data": DATA, "decoding": {"n_best": 9}},
+            ["decoding.n_best: 9 is more than beam 4; set beam to 9 or more"],
+        ),
+    ],
+)
+def test_mistakes_are_told_with_place_and_suggestion(
+    table: dict[str, object], messages: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(table, file="r.toml")
+    assert str(caught.value).splitlines() == [f"r.toml: {message}" for message in messages]
+
+
+def test_overrides_take_toml_values_and_plain_words() -> None:
+    settings = ["training.steps=7", "model.preset=tiny", 'validation.metrics=["ter"]']
+    recipe = parse_recipe({"data": DATA}, settings)
+    assert recipe.training.steps == 7
+    assert recipe.model.d_model == 128
+    assert recipe.validation.metrics == ("ter",)
+
+
+def test_a_printed_recipe_is_toml() -> None:
+    assert tomllib.loads(recipe_toml(parse_recipe({"data": DATA})))["model"]["heads"] == 8
