@@ -65,8 +65,18 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
     write_bytes(folder / "model.safetensors", save(model_weights(bundle.model)))
 
 
-def load_bundle(folder: Path, device: torch.device | str = "cpu") -> Bundle:
+def load_bundle(
+    folder: Path,
+    device: torch.device | str = "cpu",
+    *,
+    weights: Mapping[str, Tensor] | None = None,
+) -> Bundle:
     """Read a model folder.
+
+    Args:
+        folder: holds config, tokenizers and weights.
+        device: where the model goes.
+        weights: taken instead of those in the folder.
 
     Raises:
         ModelError: a file is missing, damaged, or does not fit the others.
@@ -81,7 +91,9 @@ def load_bundle(folder: Path, device: torch.device | str = "cpu") -> Bundle:
         raise ModelError(str(error)) from None
     source, target = load_tokenizers(folder)
     model = build_model(config)
-    load_weights(model, read_tensors(folder / "model.safetensors"), str(folder))
+    if weights is None:
+        weights = read_tensors(folder / "model.safetensors")
+    load_weights(model, weights, str(folder))
     sizes = (config.vocabulary, config.target_vocabulary or config.vocabulary)
     if sizes != (source.size, target.size):
         raise ModelError(

@@ -113,7 +113,7 @@ def test_a_prefix_that_is_too_long_is_an_error_of_that_item_alone(translator: Tr
 def test_a_source_of_exactly_the_learned_positions_is_translated_whole() -> None:
     translator = tiny_translator(learned=16)
     assert translator.source_limit == 16
-    exact = "<" * 15  # always a piece of its own
+    exact = "<" * 14  # each a piece of its own, after the space before a text
     assert len(translator.bundle.source_tokenizer.encode(exact)) == 15
     for text, fits in ((exact, True), (exact + "<", False)):
         found = translator.translate([text], too_long="blank", copy_without_letters=False)[0]

@@ -32,8 +32,8 @@ class BeamSearch:
 
     Args:
         beam: hypotheses kept open; 1 is greedy.
-        alpha: strength of the length penalty, -10 to 10; 0 compares plain log-probabilities, more favours
-            longer translations, a negative number shorter ones.
+        alpha: strength of the length penalty, -10 to 10; 0 compares plain log-probabilities, more
+            favours longer translations, a negative number shorter ones.
         n_best: translations returned of each sentence, at most ``beam``.
         max_length: most pieces generated, the end symbol included; unset, 50 more than the source.
     """

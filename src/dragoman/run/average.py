@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman.bundle import load_bundle, load_weights, save_bundle
+from dragoman.bundle import load_bundle, save_bundle
 from dragoman.errors import CheckpointError
 from dragoman.training import average_checkpoints
 
@@ -27,8 +27,7 @@ def average(checkpoints: Sequence[str | Path], to: str | Path) -> None:
             f"{paths[0]}: there is no config.json here or in its run folder; give checkpoints as "
             "they lie in a run"
         )
-    bundle = load_bundle(home)
-    load_weights(bundle.model, averaged, str(paths[0]))
+    bundle = load_bundle(home, weights=averaged)
     listed = "\n".join(f"- {path}" for path in paths)
     save_bundle(Path(to), bundle, f"# Translation model\n\nThe average of:\n\n{listed}\n")
 
