@@ -114,6 +114,14 @@ def test_differences_name_what_changed_and_leave_out_what_ends_a_sitting() -> No
             ],
         ),
         (
+            {"data": DATA, "model": {"haeds": 8, "heads": 6, "layers": "six"}},
+            [
+                "model.layers: 'six' should be a valid integer",
+                "model.haeds: unknown key; did you mean heads?",
+                "model.heads: 6 does not divide d_model 512; try 4 or 8",
+            ],
+        ),
+        (
             {"data": DATA, "decoding": {"n_best": 9}},
             ["decoding.n_best: 9 is more than beam 4; set beam to 9 or more"],
         ),

@@ -5,6 +5,7 @@ reports all mistakes together: unknown keys, wrong types, values out of range, a
 own ``__post_init__`` finds impossible.
 """
 
+import copy
 import difflib
 import json
 import math
@@ -68,12 +69,29 @@ def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T
         # Through JSON, so that arrays may become tuples and strings paths while types stay strict.
         return TypeAdapter(kind).validate_json(json.dumps(table, default=str))
     except ValidationError as error:
-        found = [
-            mistake
-            for details in error.errors(include_url=False)
-            for mistake in _mistakes(kind, details)
-        ]
-        raise ConfigError.together(dict.fromkeys(found)).inside(file=file) from None
+        details = error.errors(include_url=False)
+    found = [mistake for one in details for mistake in _mistakes(kind, one)]
+    # What is impossible between values shows only once every value by itself is right.
+    rest = _without(table, [one["loc"] for one in details])
+    if rest != table:
+        try:
+            read_record(kind, rest)
+        except ConfigError as error:
+            found += [mistake for mistake in error.mistakes if mistake.problem != "is missing"]
+    raise ConfigError.together(dict.fromkeys(found)).inside(file=file)
+
+
+def _without(table: Mapping[str, Any], places: Sequence[tuple[int | str, ...]]) -> Table:
+    """Copy a table and leave out what stands at some pydantic locations."""
+    copied = copy.deepcopy(dict(table))
+    for place in places:
+        inner: Any = copied
+        for part in place[:-1]:
+            if isinstance(inner, dict) and part in inner:
+                inner = cast("Table", inner)[str(part)]
+        if isinstance(inner, dict):
+            cast("Table", inner).pop(str(place[-1]), None)
+    return copied
 
 
 def write_record(value: object) -> Table:

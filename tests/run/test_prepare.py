@@ -49,7 +49,18 @@ def test_the_tokenizer_of_a_run_is_learned_once_and_kept(tmp_path: Path) -> None
     first = prepare(recipe, tmp_path / "run")
     file = tmp_path / "run/tokenizer.json"
     before = file.read_bytes()
-    second = prepare(recipe, tmp_path / "run")
+    other = parse_recipe(
+        {
+            "data": {
+                "train": {
+                    "source": str(tmp_path / "train.de"),
+                    "target": str(tmp_path / "train.en"),
+                }
+            },
+            "tokenizer": {"size": 290},
+        }
+    )
+    second = prepare(other, tmp_path / "run", reuse=True)
     assert file.read_bytes() == before
     assert first.fingerprint == second.fingerprint
     assert first.joint

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from dragoman.configfile import write_record
 from dragoman.errors import CheckpointError
 from dragoman.recipe import Recipe, parse_recipe
 from dragoman.run import train
@@ -185,6 +186,24 @@ def test_changes_are_accepted_when_asked(tmp_path: Path) -> None:
     events = list(train(longer, tmp_path / "run", accept_changes=True))
     assert isinstance(events[-1], Finished)
     assert (tmp_path / "run/checkpoints/step-00000014").is_dir()
+
+
+def test_the_shape_of_a_model_cannot_change_in_a_run(straight: Path) -> None:
+    wider = parse_recipe(write_record(recipe_for(straight.parent)), ["model.d_ff=64"])
+    with pytest.raises(
+        CheckpointError, match=r"cannot change in a run.*\n.*model\.d_ff: 64 was 32"
+    ):
+        list(train(wider, straight, accept_changes=True))
+
+
+def test_a_tokenizer_without_its_recipe_is_not_taken_over(straight: Path, tmp_path: Path) -> None:
+    # What a kill between the two files leaves behind.
+    list(train(recipe_for(tmp_path, stop_after=1), tmp_path / "run"))
+    tokenizer = (tmp_path / "run/tokenizer.json").read_bytes()
+    (tmp_path / "next").mkdir()
+    (tmp_path / "next/tokenizer.json").write_bytes(tokenizer.replace(b"hund", b"hand"))
+    list(train(recipe_for(tmp_path, stop_after=1), tmp_path / "next"))
+    assert (tmp_path / "next/tokenizer.json").read_bytes() == tokenizer
 
 
 def test_other_training_text_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ Nothing here imports torch before a command needs it: ``dragoman.X`` loads on fi
 
 import json
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -50,7 +51,8 @@ def quickstart(
     """See a translator learn German to English from a built-in corpus, in about two minutes."""
     _say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
     if _train(dragoman.quickstart_recipe(run), run) == 0:
-        for line in dragoman.quickstart_results(run):
+        called = "dragoman" if shutil.which("dragoman") else os.path.relpath(sys.argv[0])
+        for line in dragoman.quickstart_results(run, command=called):
             print(line)
 
 

@@ -78,7 +78,11 @@ def evaluate(
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     found = translator.translate(
-        sources, beam=search.beam, alpha=search.alpha, batch_tokens=batch_tokens
+        sources,
+        beam=search.beam,
+        alpha=search.alpha,
+        max_length=search.max_length,
+        batch_tokens=batch_tokens,
     )
     hypotheses = tuple(translation.text for translation in found)
     scored = translator.score(sources, references, batch_tokens=batch_tokens)

@@ -57,8 +57,14 @@ class RunFolder:
                 )
             return
         changed = differences(read_recipe(self.recipe_file), recipe)
+        listed = "\n".join(f"{self.path}: {change}" for change in changed)
+        fixed = [change for change in changed if change.startswith(("tokenizer.", "model."))]
+        if fixed and accept_changes and not all("dropout" in change for change in fixed):
+            raise CheckpointError(
+                f"{self.path}: the vocabulary and the shape of a model cannot change in a run; "
+                f"choose another --run, or --restart:\n{listed}"
+            )
         if changed and not accept_changes:
-            listed = "\n".join(f"{self.path}: {change}" for change in changed)
             raise CheckpointError(
                 f"{self.path}: holds a run of another recipe; choose another --run, --restart to "
                 f"throw it away, or --accept-changes to go on with these:\n{listed}"

@@ -90,8 +90,13 @@ class Prepared:
             yield from self.validation.notices()
 
 
-def prepare(recipe: Recipe, folder: Path) -> Prepared:
-    """Read the corpora, learn the tokenizers (or take those of the run), and encode.
+def prepare(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Prepared:
+    """Read the corpora, learn the tokenizers, and encode.
+
+    Args:
+        recipe: all choices.
+        folder: gets the tokenizers.
+        reuse: take the tokenizers in ``folder`` instead, to go on with its run.
 
     Raises:
         DataError: a corpus cannot be read, is empty, or has no pair left to train on.
@@ -103,7 +108,7 @@ def prepare(recipe: Recipe, folder: Path) -> Prepared:
     if recipe.data.validation is not None:
         validation_report = read_pairs(recipe.data.validation)
         held_out = validation_report.pairs
-    tokenizers = _tokenizers(recipe, train, folder)
+    tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train, folder)
     name = corpus_name(recipe.data.train)
     validation: Side | None = None
     if held_out:
@@ -112,9 +117,7 @@ def prepare(recipe: Recipe, folder: Path) -> Prepared:
     return Prepared(*tokenizers, _encode(name, report, train, tokenizers, recipe), validation)
 
 
-def _tokenizers(recipe: Recipe, pairs: Sequence[Pair], folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    if any((folder / f"{side}tokenizer.json").exists() for side in ("", "source.")):
-        return load_tokenizers(folder)
+def _learn(recipe: Recipe, pairs: Sequence[Pair], folder: Path) -> tuple[Tokenizer, Tokenizer]:
     learned = learn_tokenizers(
         (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.tokenizer
     )

@@ -52,8 +52,12 @@ def quickstart_recipe(run: str | Path) -> Recipe:
     return parse_recipe({"data": data, **_CHOICES})
 
 
-def quickstart_results(run: str | Path) -> Iterator[str]:
+def quickstart_results(run: str | Path, *, command: str = "dragoman") -> Iterator[str]:
     """Say what the model of ``quickstart`` learned: BLEU, translations, attention, what next.
+
+    Args:
+        run: the run folder.
+        command: how the command line is called from here.
 
     Yields:
         Lines of text.
@@ -72,7 +76,7 @@ def quickstart_results(run: str | Path) -> Iterator[str]:
     yield ""
     yield from _attention(translator, lines)
     yield ""
-    yield from _next(folder)
+    yield from _next(folder, command)
 
 
 def _attention(translator: Translator, lines: Sequence[str]) -> Iterator[str]:
@@ -85,9 +89,9 @@ def _attention(translator: Translator, lines: Sequence[str]) -> Iterator[str]:
     yield heat_map(maps.cross[-1].mean(0), [*maps.target_pieces[1:], "</s>"], maps.source_pieces)
 
 
-def _next(folder: Path) -> Iterator[str]:
+def _next(folder: Path, command: str) -> Iterator[str]:
     yield "what to type next:"
-    yield f'  echo "Der Hund schläft." | dragoman translate {folder}'
+    yield f'  echo "Der Hund schläft." | {command} translate {folder}'
     test = f"--source {folder}/data/test.de --target {folder}/data/test.en"
-    yield f"  dragoman evaluate {folder} {test}"
-    yield "  dragoman train --source YOUR.de --target YOUR.en --run runs/mine"
+    yield f"  {command} evaluate {folder} {test}"
+    yield f"  {command} train --source YOUR.de --target YOUR.en --run runs/mine"

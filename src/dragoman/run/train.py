@@ -86,7 +86,7 @@ def _train(
     elif folder.status() == "finished" and not accept_changes:
         yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
         return
-    prepared = prepare(recipe, folder.path)
+    prepared = prepare(recipe, folder.path, reuse=folder.status() != "new")
     folder.write_recipe(recipe)
     yield from folder.record(_run(recipe, folder, prepared, device, should_stop))
 
@@ -203,7 +203,7 @@ class _Run:
         if self.validator is not None:
             result = self.validate()
             if self._best_beats(result):
-                yield Notice(text=f"the {weights} is no better than update {progress.best_step:,}")
+                yield Notice(text=f"not better than update {progress.best_step:,}: the {weights}")
                 weights = f"best weights, of update {progress.best_step:,}"
                 self._load(read_tensors(self.folder.path / "model.safetensors"))
                 result = self.validate()
@@ -233,6 +233,8 @@ class _Run:
     def _best_beats(self, result: Validation) -> bool:
         validation, best = self.recipe.validation, self.trainer.progress.best
         value = result.value(validation.metrics)
+        if value == best:  # the same weights
+            return False
         return validation.keep_best and best is not None and not better(validation, value, best)
 
     def _load(self, weights: Mapping[str, torch.Tensor]) -> None:
