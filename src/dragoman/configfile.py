@@ -84,7 +84,7 @@ def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T
 def _without(table: Mapping[str, Any], places: Sequence[tuple[int | str, ...]]) -> Table:
     """Copy a table and leave out what stands at some pydantic locations."""
     copied = copy.deepcopy(dict(table))
-    for place in places:
+    for place in filter(None, places):  # a mistake of the whole table has no place in it
         inner: Any = copied
         for part in place[:-1]:
             if isinstance(inner, dict) and part in inner:
