@@ -169,15 +169,12 @@ class _Run:
             )
 
     def started(self) -> Started:
-        batches = self.trainer.batches.batches_in_epoch
-        training = self.recipe.training
-        estimate = -(-batches * (training.epochs or 0) // training.accumulate)
         return Started(
             step=self.trainer.progress.step,
-            steps=training.last_step or estimate,
+            steps=self.trainer.steps,
             parameters=sum(weight.numel() for weight in self.trainer.model.parameters()),
             pairs=len(self.prepared.train.sources),
-            batches_per_epoch=batches,
+            batches_per_epoch=self.trainer.batches.batches_in_epoch,
         )
 
     def validate(self) -> Validation:

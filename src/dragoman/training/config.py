@@ -1,5 +1,6 @@
 """Records of a run's training and validation; the defaults are those of section 5."""
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field
@@ -86,8 +87,6 @@ class TrainingConfig:
         mistakes: list[Mistake] = []
         if self.steps is not None and self.epochs is not None:
             mistakes.append(Mistake("epochs", "steps is given too", "leave one of them out"))
-        if self.epochs is not None and isinstance(self.schedule, LinearDecay):
-            mistakes.append(Mistake("schedule", "linear needs the length in steps", "give steps"))
         if self.average_last > self.keep:
             problem = (
                 f"{self.average_last} checkpoints cannot be averaged when {self.keep} are kept"
@@ -96,13 +95,14 @@ class TrainingConfig:
         if mistakes:
             raise ConfigError.together(mistakes)
 
-    @property
-    def last_step(self) -> int | None:
-        """Updates in the run; None when it is counted in epochs."""
-        return self.steps or (None if self.epochs else 100_000)
+    def last_step(self, batches_in_epoch: int) -> int:
+        """Say how many updates the run has; the last may have fewer batches than the others."""
+        if self.epochs is not None:
+            return math.ceil(self.epochs * batches_in_epoch / self.accumulate)
+        return self.steps or 100_000
 
-    def learning_rate(self, d_model: int) -> Schedule:
-        """Make the function from step to rate."""
+    def learning_rate(self, d_model: int, steps: int) -> Schedule:
+        """Make the function from step to rate in a run of ``steps`` updates."""
         warmup = self.warmup
         match self.schedule:
             case InverseSqrt(factor=factor):
@@ -110,7 +110,6 @@ class TrainingConfig:
                     step, d_model=d_model, warmup=warmup, factor=factor
                 )
             case LinearDecay(peak=peak):
-                steps = self.last_step or 1
                 return lambda step: linear_decay(step, peak=peak, warmup=warmup, steps=steps)
             case Constant(peak=peak):
                 return lambda step: constant(step, peak=peak, warmup=warmup)

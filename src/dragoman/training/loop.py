@@ -48,16 +48,15 @@ class Trainer:
         d_model: int,
     ) -> None:
         self.model, self.optimizer, self.batches, self.config = model, optimizer, batches, config
-        self.rate = config.learning_rate(d_model)
+        self.steps = config.last_step(batches.batches_in_epoch)
+        self.rate = config.learning_rate(d_model, self.steps)
         self.progress = Progress(batches=batches.state())
         self.device = next(model.parameters()).device
 
     @property
     def done(self) -> bool:
         """Whether the last update has been made."""
-        if self.config.epochs is not None:
-            return self.batches.epoch > self.config.epochs
-        return self.progress.step >= (self.config.last_step or 0)
+        return self.progress.step >= self.steps
 
     def update(self, *, measure: bool = False) -> tuple[float, float, float]:
         """Make one update over ``accumulate`` batches.
@@ -196,8 +195,8 @@ def training_loop(
         yield save(trainer, folder)
     if stop and stop != "patience" and not trainer.done:
         path = folder / f"step-{trainer.progress.step:08d}"
-        steps = config.last_step or 0
-        yield Stopped(step=trainer.progress.step, steps=steps, reason=stop, path=path)
+        step = trainer.progress.step
+        yield Stopped(step=step, steps=trainer.steps, reason=stop, path=path)
 
 
 def save(trainer: Trainer, folder: Path) -> Saved:
