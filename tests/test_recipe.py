@@ -28,7 +28,7 @@ def test_paths_of_a_file_start_from_its_folder_and_those_of_overrides_from_here(
     recipe = read_recipe(file, ['data.test={source="t.de",target="t.en"}'])
     assert recipe.data.train == Files(source=tmp_path / "a.de", target=Path("/abs/a.en"))
     assert recipe.data.validation == TsvFile(file=tmp_path / "dev.tsv")
-    assert recipe.data.test == Files(source=Path("t.de"), target=Path("t.en"))
+    assert recipe.data.test == Files(source=Path("t.de").absolute(), target=Path.cwd() / "t.en")
 
 
 def test_keys_beside_a_preset_win() -> None:

@@ -25,9 +25,11 @@ def new_file(path: Path) -> Generator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(aside):
+            error.filename = str(path)  # the name that whoever asked knows
         raise
     _flush_folder(path.parent)
 

@@ -203,7 +203,10 @@ def _read_description(file: Path) -> Table:
     try:
         described = json.loads(file.read_bytes())
     except FileNotFoundError:
-        raise ModelError(f"{file.parent}: holds no model (no {file.name})") from None
+        hint = ""
+        if file.parent.name.startswith("step-"):
+            hint = "; a checkpoint becomes one by: dragoman average CHECKPOINT --to FOLDER"
+        raise ModelError(f"{file.parent}: holds no model (no {file.name}){hint}") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{file}: cannot be read: {error}") from None
     found = cast("Table", described).get("format") if isinstance(described, dict) else None

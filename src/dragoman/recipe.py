@@ -1,6 +1,7 @@
 """All choices of one run in one frozen record: data, tokenizer, model, training, decoding."""
 
 import copy
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -93,6 +94,7 @@ def parse_recipe(table: Table, settings: Sequence[str] = (), *, file: str = "") 
     table = copy.deepcopy(table)
     for setting in settings:
         override(table, setting)
+    _anchor(table, Path.cwd())
     _name_kinds(table)
     _expand_preset(table, file)
     return read_record(Recipe, table, file=file)
@@ -161,16 +163,19 @@ def _name_kinds(table: Table) -> None:
 
 
 def _anchor(table: Table, folder: Path) -> None:
-    """Make relative paths of the corpora start from ``folder``."""
+    """Make relative paths of the corpora start from ``folder``, and absolute.
+
+    A recipe kept in a run folder then means the same files wherever it is read.
+    """
     for data, name in _each_corpus(table):
         value = data[name]
         if isinstance(value, str):
-            data[name] = str(folder / value)
+            data[name] = os.path.abspath(folder / value)
         elif isinstance(value, dict):
             files = cast("Table", value)
             for key in ("source", "target", "file"):
                 if isinstance(files.get(key), str):
-                    files[key] = str(folder / files[key])
+                    files[key] = os.path.abspath(folder / files[key])
 
 
 def _each_corpus(table: Table) -> list[tuple[dict[str, Any], str]]:  # Any: not yet validated

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,7 @@ def test_an_output_that_cannot_be_written_is_two(
     assert main(["translate", str(model), "--input", str(source), "--output", str(output)]) == 2
     err = capsys.readouterr().err
     assert "none" in err
-    assert "No such file or directory" in err
+    assert f"error: {output}: No such file or directory" in err
 
 
 def test_a_missing_model_is_two_and_one_line(
@@ -372,3 +373,50 @@ def test_lines_of_german_reach_the_model_whole(model: Path, tmp_path: Path) -> N
     assert main([*command, "--max-length", "3"]) == 0
     lines = output.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["source"] for line in lines] == GERMAN
+
+
+def test_relative_paths_continue_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_corpus(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--source", "train.de", "--target", "train.en", "--run", "runs/mine"]
+    small = ["--set", "training.steps=3", "--set", "model.d_model=16", "--set", "model.heads=2"]
+    assert main([*command, *small, "--set", "training.stop_after=1"]) == 0
+    assert "stopped after update 1 of 3" in capsys.readouterr().err
+    assert main([*command, *small]) == 0
+    assert "from update 1" in capsys.readouterr().err
+    assert main([*command, *small]) == 0
+    assert "this run is finished" in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path / "runs")  # the kept recipe means the same files from anywhere
+    assert main(["train", "mine/recipe.toml", "--run", "mine"]) == 0
+    assert "this run is finished" in capsys.readouterr().err
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == version("dragoman")
+
+
+def test_a_tokenizer_that_sacrebleu_lacks_is_two(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write_corpus(tmp_path)
+    files = ["--source", str(source), "--target", str(target)]
+    assert main(["evaluate", str(model), *files, "--tokenize", "zhh"]) == 2
+    assert "'zhh' is not a tokenizer of sacreBLEU; did you mean zh?" in capsys.readouterr().err
+
+
+def test_a_checkpoint_is_not_a_model_and_the_message_says_how_it_becomes_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "step-00000001").mkdir()
+    assert main(["translate", str(tmp_path / "step-00000001")]) == 2
+    assert "dragoman average CHECKPOINT --to FOLDER" in capsys.readouterr().err
+
+
+def test_average_does_not_write_over_a_model(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["average", str(model), str(model), "--to", str(model)]) == 2
+    assert "holds a model already; choose a new folder" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -44,11 +45,27 @@ Alpha = Annotated[float, typer.Option(help="Length penalty ((5 + length) / 6) **
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(version("dragoman"))
+        raise typer.Exit
+
+
+@app.callback()
+def every_command(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print it and stop."),
+    ] = False,
+) -> None:
+    """Train and use the Transformer of 'Attention Is All You Need' on your own text."""
+
+
 @app.command()
 def quickstart(
     run: Annotated[Path, typer.Option(help="Run folder to make.")] = Path("runs/quickstart"),
 ) -> None:
-    """See a translator learn German to English from a built-in corpus, in about two minutes."""
+    """See a translator learn German to English from a built-in corpus, in a few minutes."""
     _say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
     if _train(dragoman.quickstart_recipe(run), run) == 0:
         called = "dragoman" if shutil.which("dragoman") else os.path.relpath(sys.argv[0])
@@ -94,7 +111,9 @@ def train(
 @app.command()
 def translate(
     model: ModelFolder,
-    input: Annotated[Path | None, typer.Option(help="Text; standard input unless given.")] = None,
+    input: Annotated[
+        Path | None, typer.Option(help="Text, may be .gz; standard input unless given.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Standard output unless given.")] = None,
     beam: Beam = 4,
     alpha: Alpha = 0.6,
@@ -245,8 +264,9 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except DragomanError as error:
-        for line in str(error).splitlines():
-            _say(f"error: {line}")
+        several = isinstance(error, ConfigError)  # a mistake a line; elsewhere one and its details
+        for number, line in enumerate(str(error).splitlines()):
+            _say(f"error: {line}" if several or number == 0 else line)
         return 2
     except OSError as error:  # a file that cannot be written, a disk that is full
         _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
@@ -254,7 +274,8 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         wrong_usage: Callable[[], str] | None = getattr(error, "format_message", None)
         if wrong_usage is not None:  # typer does not make the class of these public
-            _say(f"error: {wrong_usage()}")
+            bare = type(error).__name__ == "NoArgsIsHelpError"
+            _say(wrong_usage() if bare else f"error: {wrong_usage()}")
             return 2
         traceback.print_exc()
         _say("this is a bug in dragoman; please report it with the lines above")

@@ -43,6 +43,13 @@ def corpus_score(
     return Score(metric, float(result.score), str(scorer.get_signature()))
 
 
+def bleu_tokenizers() -> tuple[str, ...]:
+    """List the tokenizers that sacreBLEU's BLEU knows."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    return tuple(sorted(BLEU.TOKENIZERS))
+
+
 def _scorer(metric: MetricName, tokenize: str) -> Any:  # Any: sacreBLEU has no types
     # Slow to import, so only when a score is asked for.
     from sacrebleu.metrics.bleu import BLEU

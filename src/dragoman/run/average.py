@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.bundle import load_bundle, save_bundle
-from dragoman.errors import CheckpointError
+from dragoman.errors import CheckpointError, ConfigError
 from dragoman.training import average_checkpoints
 
 
@@ -16,10 +16,13 @@ def average(checkpoints: Sequence[str | Path], to: str | Path) -> None:
         to: folder to make.
 
     Raises:
+        ConfigError: ``to`` holds a model already.
         CheckpointError: they do not fit each other, or no config lies beside them.
         ModelError: a file is missing or damaged.
     """
     paths = [Path(path) for path in checkpoints]
+    if (Path(to) / "config.json").exists():
+        raise ConfigError("to", f"{to} holds a model already", "choose a new folder")
     averaged = average_checkpoints(paths)
     home = next((folder for folder in _homes(paths[0]) if (folder / "config.json").exists()), None)
     if home is None:

@@ -22,6 +22,8 @@ def choose_recipe(source: Path, target: Path, settings: Sequence[str] = ()) -> R
     """
     corpus = read_pairs(Files(source=source, target=target))
     table = sizes_for(len(corpus.pairs))
+    if any(setting.startswith("training.steps=") for setting in settings):
+        del table["training"]["epochs"]  # they say the same
     table["data"] |= {"train": {"source": str(source), "target": str(target)}}
     return parse_recipe(table, settings)
 
@@ -43,7 +45,7 @@ def sizes_for(pairs: int) -> Table:
         model, vocabulary, dropout, epochs, batch_tokens = "base", 32_000, 0.1, 10, 25_000
     # A sentence has some 15 to 25 pieces a side, so a batch holds about budget / 20 of them.
     updates = max(1, round(epochs * pairs * 20 / batch_tokens))
-    every = max(1, min(1_000, updates // 20))
+    every = max(10, min(1_000, updates // 20))
     # Equation 3 has its peak at the end of warm-up, and a short warm-up would put it far too
     # high; the small models rise to the rate that served recipes/multi30k-de-en.toml.
     schedule = {"kind": "linear", "peak": 1e-3} if model != "base" else {"kind": "inverse_sqrt"}
@@ -58,6 +60,7 @@ def sizes_for(pairs: int) -> Table:
             "schedule": schedule,
             "warmup": warmup,
             "checkpoint_every": every,
+            "log_every": min(50, every),
         },
         "validation": {"every": every},
     }

@@ -8,7 +8,14 @@ from dragoman.configfile import suggest
 from dragoman.data import Corpus, read_aligned
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError
-from dragoman.evaluation import METRICS, MetricName, Score, corpus_score, perplexity
+from dragoman.evaluation import (
+    METRICS,
+    MetricName,
+    Score,
+    bleu_tokenizers,
+    corpus_score,
+    perplexity,
+)
 from dragoman.evaluation.validation import values_and_signatures
 from dragoman.translator import Translator
 
@@ -74,6 +81,9 @@ def evaluate(
         ConfigError: a metric is not known.
     """
     names: list[MetricName] = [check_metric(name) for name in metrics]
+    if tokenize and tokenize not in bleu_tokenizers():
+        hint = suggest(tokenize, bleu_tokenizers())
+        raise ConfigError("tokenize", f"{tokenize!r} is not a tokenizer of sacreBLEU", hint)
     search = BeamSearch() if search is None else search
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]

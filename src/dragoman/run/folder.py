@@ -41,23 +41,23 @@ class RunFolder:
         last = self._metrics()[-1:]
         return "finished" if last and last[0]["event"] == Finished.__name__ else "open"
 
-    def check(self, recipe: Recipe, *, restart: bool, accept_changes: bool) -> None:
-        """See whether ``recipe`` may be trained here.
+    def check(self, recipe: Recipe, *, restart: bool, accept_changes: bool) -> list[str]:
+        """See whether ``recipe`` may be trained here; give what changed and was accepted.
 
         Raises:
             CheckpointError: the folder holds a run of another recipe, or something else.
         """
         if restart:
-            return
+            return []
         if self.status() == "new":
             if (self.path / "config.json").exists() or checkpoints(self.checkpoints):
                 raise CheckpointError(
                     f"{self.path}: holds a model that is no run of a recipe; choose another --run, "
                     "or --restart to throw it away"
                 )
-            return
+            return []
         changed = differences(read_recipe(self.recipe_file), recipe)
-        listed = "\n".join(f"{self.path}: {change}" for change in changed)
+        listed = "\n".join(f"  {change}" for change in changed)
         fixed = [change for change in changed if change.startswith(("tokenizer.", "model."))]
         if fixed and accept_changes and not all("dropout" in change for change in fixed):
             raise CheckpointError(
@@ -69,6 +69,7 @@ class RunFolder:
                 f"{self.path}: holds a run of another recipe; choose another --run, --restart to "
                 f"throw it away, or --accept-changes to go on with these:\n{listed}"
             )
+        return changed
 
     def clear(self) -> None:
         """Throw away what this or another run left here; files of other kinds stay."""

@@ -87,6 +87,8 @@ class Prepared:
         yield f"vocabulary: {size} pieces"
         yield from self.train.notices()
         if self.validation is not None:
+            pairs = len(self.validation.pairs)
+            yield f"validation on {pairs:,} pairs of {self.validation.name}"
             yield from self.validation.notices()
 
 

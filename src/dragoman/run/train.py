@@ -80,10 +80,10 @@ def _train(
     accept_changes: bool,
     should_stop: Callable[[], str],
 ) -> Iterator[Event]:
-    folder.check(recipe, restart=restart, accept_changes=accept_changes)
+    changed = folder.check(recipe, restart=restart, accept_changes=accept_changes)
     if restart:
         folder.clear()
-    elif folder.status() == "finished" and not accept_changes:
+    elif folder.status() == "finished" and not changed:
         yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
         return
     prepared = prepare(recipe, folder.path, reuse=folder.status() != "new")
@@ -230,7 +230,8 @@ class _Run:
     def _best_beats(self, result: Validation) -> bool:
         validation, best = self.recipe.validation, self.trainer.progress.best
         value = result.value(validation.metrics)
-        if value == best:  # the same weights
+        noise = validation.metrics[:1] == ("bleu",) and max(value, best or 0.0) < 1.0
+        if value == best or noise:  # the same weights, or a BLEU that says nothing
             return False
         return validation.keep_best and best is not None and not better(validation, value, best)
 
