@@ -188,6 +188,14 @@ def test_changes_are_accepted_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "run/checkpoints/step-00000014").is_dir()
 
 
+def test_a_readme_that_is_no_model_card_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    for restart in (False, True):
+        with pytest.raises(CheckpointError, match="choose a new folder"):
+            list(train(recipe_for(tmp_path), tmp_path, restart=restart))
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine"
+
+
 def test_the_shape_of_a_model_cannot_change_in_a_run(straight: Path) -> None:
     wider = parse_recipe(write_record(recipe_for(straight.parent)), ["model.d_ff=64"])
     with pytest.raises(

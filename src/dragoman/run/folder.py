@@ -47,10 +47,16 @@ class RunFolder:
         Raises:
             CheckpointError: the folder holds a run of another recipe, or something else.
         """
+        model, run = self.path / "config.json", self.status() != "new"
+        if (self.path / "README.md").exists() and not run and not model.exists():
+            raise CheckpointError(
+                f"{self.path}: has a README.md that the model card would overwrite; choose a new "
+                "folder for --run"
+            )
         if restart:
             return []
-        if self.status() == "new":
-            if (self.path / "config.json").exists() or checkpoints(self.checkpoints):
+        if not run:
+            if model.exists() or checkpoints(self.checkpoints):
                 raise CheckpointError(
                     f"{self.path}: holds a model that is no run of a recipe; choose another --run, "
                     "or --restart to throw it away"
