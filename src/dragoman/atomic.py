@@ -1,5 +1,6 @@
 """Files and folders that appear whole or not at all: written aside, flushed, then renamed."""
 
+import errno
 import os
 import shutil
 from collections.abc import Generator
@@ -18,6 +19,14 @@ def new_file(path: Path) -> Generator[BinaryIO]:
     Raises:
         OSError: the folder cannot be written, or the disk is full.
     """
+    if path.is_symlink():
+        path = path.resolve()
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not path.is_file():  # a device or a pipe keeps its place
+        with path.open("wb") as device:
+            yield device
+        return
     aside = path.with_name(f".{path.name}.writing-{os.getpid()}")
     try:
         with aside.open("wb") as file:
@@ -71,6 +80,29 @@ def new_folder(path: Path) -> Generator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         raise
     _flush_folder(path.parent)
+
+
+@contextmanager
+def only_one(folder: Path) -> Generator[bool]:
+    """Hold a folder against other processes, as long as the block runs or the process lives.
+
+    Yields:
+        Whether it is ours; False when another process holds it. Always True where the system has
+        no such locks.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("wb") as file:
+        try:
+            import fcntl
+        except ImportError:
+            yield True
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
 
 
 def remove_leftovers(folder: Path) -> list[str]:

@@ -85,12 +85,18 @@ def load_bundle(
         raise ModelError(f"{folder}: no such model folder")
     file = folder / "config.json"
     described = _read_description(file)
+    choices = described.get("model")
+    if not isinstance(choices, dict):
+        raise ModelError(f"{file}: model: is no table of choices")
     try:
-        config = read_record(ModelConfig, described.get("model", {}), file=str(file))
+        config = read_record(ModelConfig, cast("Table", choices), file=str(file))
     except ConfigError as error:
         raise ModelError(str(error)) from None
     source, target = load_tokenizers(folder)
-    model = build_model(config)
+    try:
+        model = build_model(config)
+    except RuntimeError as error:  # more memory than there is
+        raise ModelError(f"{file}: cannot be built: {str(error).splitlines()[0]}") from None
     if weights is None:
         weights = read_tensors(folder / "model.safetensors")
     load_weights(model, weights, str(folder))
@@ -104,12 +110,13 @@ def load_bundle(
 
 
 def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None:
-    """Write one file when the vocabulary is joint, otherwise one for each side."""
-    if source is target:
-        source.save(folder / "tokenizer.json")
-    else:
-        source.save(folder / "source.tokenizer.json")
-        target.save(folder / "target.tokenizer.json")
+    """Write one file when the vocabulary is joint, otherwise one for each side; no other stays."""
+    joint, separate = ["tokenizer.json"], ["source.tokenizer.json", "target.tokenizer.json"]
+    names, others = (joint, separate) if source is target else (separate, joint)
+    for name in others:
+        (folder / name).unlink(missing_ok=True)
+    for name, tokenizer in zip(names, (source, target), strict=False):
+        tokenizer.save(folder / name)
 
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
@@ -207,7 +214,7 @@ def _read_description(file: Path) -> Table:
         if file.parent.name.startswith("step-"):
             hint = "; a checkpoint becomes one by: dragoman average CHECKPOINT --to FOLDER"
         raise ModelError(f"{file.parent}: holds no model (no {file.name}){hint}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file}: cannot be read: {error}") from None
     found = cast("Table", described).get("format") if isinstance(described, dict) else None
     if found != FORMAT:

@@ -52,6 +52,8 @@ def read_toml(path: Path) -> Table:
         ).inside(file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError("", f"not TOML: {error}").inside(file=str(path)) from None
+    except RecursionError:
+        raise ConfigError("", "nested too deeply").inside(file=str(path)) from None
 
 
 def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T:

@@ -135,7 +135,7 @@ def _expand_preset(table: Table, file: str) -> None:
         return
     chosen = cast("Table", model)
     preset = chosen.pop("preset")
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         hint = suggest(str(preset), list(PRESETS))
         raise ConfigError("model.preset", f"{preset!r} is not a preset", hint).inside(file=file)
     table["model"] = {**PRESETS[preset], **chosen}

@@ -420,3 +420,61 @@ def test_average_does_not_write_over_a_model(
 ) -> None:
     assert main(["average", str(model), str(model), "--to", str(model)]) == 2
     assert "holds a model already; choose a new folder" in capsys.readouterr().err
+
+
+def test_output_to_a_device_leaves_the_device_a_device(model: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_text("wir gehen\n", encoding="utf-8")
+    command = ["translate", str(model), "--input", str(source), "--max-length", "3"]
+    assert main([*command, "--output", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    assert main([*command, "--output", str(link)]) == 0
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_bytes().count(b"\n") == 1
+    assert main([*command, "--output", str(tmp_path)]) == 2
+
+
+def test_a_pair_longer_than_the_learned_positions_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tiny_folder(tmp_path / "model", learned=20)
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("wir\n" + "wir " * 30 + "\n", encoding="utf-8")
+    target.write_text("we\nwe\n", encoding="utf-8")
+    assert main(["score", str(model), "--source", str(source), "--target", str(target)]) == 2
+    err = capsys.readouterr().err
+    assert "source 2: " in err
+    assert "the model has 20 positions; shorten it" in err
+
+
+def test_every_line_of_the_metrics_is_json(tmp_path: Path) -> None:
+    source, target = write_corpus(tmp_path)
+    files = ["--source", str(source), "--target", str(target), "--run", str(tmp_path / "run")]
+    small = ["--set", "training.steps=3", "--set", "model.d_model=16", "--set", "model.heads=2"]
+    assert main(["train", *files, *small]) == 0
+    for line in (tmp_path / "run/metrics.jsonl").read_text(encoding="utf-8").splitlines():
+        json.loads(line, parse_constant=lambda name: pytest.fail(name))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("model.d_model=99999999999999999999", "model.d_model"),
+        ("model.preset=[1]", "model.preset"),
+        ("training.batch_tokens=1", "training.batch_tokens"),
+        ("training.seed=99999999999999999999999", "training.seed"),
+        ("training.clip_norm=inf", "training.clip_norm"),
+        ("tokenizer.size=99999999999999999", "tokenizer.size"),
+        ("decoding.beam=99999999999999", "decoding.beam"),
+    ],
+)
+def test_numbers_beyond_reason_are_refused_at_once(
+    setting: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write_corpus(tmp_path)
+    files = ["--source", str(source), "--target", str(target), "--run", str(tmp_path / "run")]
+    assert main(["train", *files, "--set", setting]) == 2
+    assert f"error: {message}: " in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -21,6 +21,12 @@ def recipe_for(folder: Path, **data: object) -> Recipe:
     )
 
 
+def recipe_for_same(folder: Path, **data: object) -> Recipe:
+    """The recipe for files that are there already."""
+    train = {"source": str(folder / "train.de"), "target": str(folder / "train.en")}
+    return parse_recipe({"data": {"train": train, **data}, "tokenizer": {"size": 300}})
+
+
 def test_held_out_pairs_leave_the_training_text_and_stay_in_order(tmp_path: Path) -> None:
     prepared = prepare(recipe_for(tmp_path, hold_out=6), tmp_path / "run")
     assert prepared.validation is not None
@@ -64,6 +70,15 @@ def test_the_tokenizer_of_a_run_is_learned_once_and_kept(tmp_path: Path) -> None
     assert file.read_bytes() == before
     assert first.fingerprint == second.fingerprint
     assert first.joint
+
+
+def test_text_that_cannot_be_used_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        prepare(recipe_for(tmp_path, too_long="error", max_length=4), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "train.de").write_text("ja\n" * 40, encoding="utf-8")
+    with pytest.raises(DataError, match=r"lower data\.hold_out"):
+        prepare(recipe_for_same(tmp_path, hold_out=5), tmp_path / "run")
 
 
 def test_separate_vocabularies_are_learned_from_their_own_side(tmp_path: Path) -> None:

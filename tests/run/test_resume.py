@@ -89,6 +89,21 @@ def test_stopping_and_going_on_gives_the_same_bits(
     assert rates_and_losses(straight) == rates_and_losses(tmp_path / "run")
 
 
+def test_where_a_sitting_stopped_does_not_change_the_averaged_model(tmp_path: Path) -> None:
+    # The checkpoint of update 10 is there only because the sitting ended; 3, 6, 9, 12 are regular.
+    every = {"checkpoint_every": 3, "average_last": 3, "keep": 3}
+    plain = parse_recipe(write_record(recipe_for(tmp_path, **every)), ["data.hold_out=0"])
+    stopped = parse_recipe(write_record(plain), ["training.stop_after=10"])
+    list(train(plain, tmp_path / "straight"))
+    list(train(stopped, tmp_path / "run"))
+    assert (tmp_path / "run/checkpoints/step-00000010").is_dir()
+    list(train(plain, tmp_path / "run"))
+    kept = sorted(path.name for path in (tmp_path / "run/checkpoints").iterdir())
+    assert kept == ["step-00000006", "step-00000009", "step-00000012"]
+    one, two = (tmp_path / name / "model.safetensors" for name in ("straight", "run"))
+    assert one.read_bytes() == two.read_bytes()
+
+
 def test_stopping_exactly_at_an_epoch_end_gives_the_same_bits(tmp_path: Path) -> None:
     plain = recipe_for(tmp_path, accumulate=1)
     started = next(e for e in train(plain, tmp_path / "straight") if isinstance(e, Started))
@@ -194,6 +209,14 @@ def test_a_readme_that_is_no_model_card_is_never_overwritten(tmp_path: Path) -> 
         with pytest.raises(CheckpointError, match="choose a new folder"):
             list(train(recipe_for(tmp_path), tmp_path, restart=restart))
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_two_processes_never_train_in_one_folder(tmp_path: Path) -> None:
+    first = train(recipe_for(tmp_path), tmp_path / "run")
+    next(first)
+    with pytest.raises(CheckpointError, match="another process is training here"):
+        list(train(recipe_for(tmp_path), tmp_path / "run"))
+    assert isinstance(list(first)[-1], Finished)
 
 
 def test_the_shape_of_a_model_cannot_change_in_a_run(straight: Path) -> None:

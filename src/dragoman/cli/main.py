@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
@@ -151,6 +151,8 @@ def translate(
             at_once=1 if input is None and sys.stdin.isatty() else 0,
         )
         for number, translation in enumerate(translations, start=1):
+            if translation.parts > 1:
+                _say(f"line {number}: longer than the model takes; in {translation.parts} parts")
             if translation.shortened:
                 unfinished.append(f"line {number}: longer than the model takes; {too_long}")
             if json_lines:
@@ -260,9 +262,6 @@ def main(arguments: list[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
         return 130
-    except BrokenPipeError:  # whoever read our output has gone; nothing is left to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except DragomanError as error:
         several = isinstance(error, ConfigError)  # a mistake a line; elsewhere one and its details
         for number, line in enumerate(str(error).splitlines()):
@@ -323,13 +322,19 @@ def _lines_out(path: Path | None) -> Generator[Callable[[str], None]]:
 
     def to(stream: BinaryIO) -> Callable[[str], None]:
         def write(line: str) -> None:
-            stream.write(line.encode("utf-8") + b"\n")
-            if path is None:
-                stream.flush()
+            try:
+                stream.write(line.encode("utf-8") + b"\n")
+                if path is None:
+                    stream.flush()
+            except BrokenPipeError:  # whoever read our output has gone; nothing is left to say
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from None
 
         return write
 
     if path is None:
+        if cast("object", sys.stdout) is None:
+            raise DragomanError("standard output is closed; give --output")
         sys.stdout.flush()
         yield to(sys.stdout.buffer)
     else:

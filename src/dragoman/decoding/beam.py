@@ -49,6 +49,11 @@ class BeamSearch:
             for name in ("beam", "n_best", "max_length")
             if (value := getattr(self, name)) is not None and value < 1
         ]
+        mistakes += [
+            Mistake(name, f"{value} is more than {most}")
+            for name, most in (("beam", 10_000), ("max_length", 1_000_000))
+            if (value := getattr(self, name)) is not None and value > most
+        ]
         if not -10 <= self.alpha <= 10:  # far beyond use; the penalty of long outputs overflows
             mistakes.append(Mistake("alpha", f"{self.alpha} is not between -10 and 10"))
         if not mistakes and self.n_best > self.beam:

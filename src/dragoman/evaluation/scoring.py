@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data import group_by_length, pad_rows
+from dragoman.errors import ModelError
 from dragoman.nn import EncoderDecoder
 
 
@@ -61,8 +62,12 @@ def score_targets(
 
     Returns:
         One score per pair, in order.
+
+    Raises:
+        ModelError: a side is longer than the positions of the model.
     """
     model.eval()
+    _check_lengths(model, sources, targets)
     device = next(model.parameters()).device
     lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
     scores: list[TargetScore | None] = [None] * len(lengths)
@@ -76,6 +81,21 @@ def score_targets(
             real = log_probs[: len(targets[row]) + 1]
             scores[row] = TargetScore(tuple(float(value) for value in real))
     return [score for score in scores if score is not None]
+
+
+def _check_lengths(
+    model: EncoderDecoder, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> None:
+    for side, rows, limit in (
+        ("source", sources, model.max_source_length),
+        ("target", targets, model.max_target_length),
+    ):
+        for number, row in enumerate(rows, start=1):
+            if limit is not None and len(row) + 1 > limit:
+                raise ModelError(
+                    f"{side} {number}: {len(row) + 1} pieces with the end symbol, the model has "
+                    f"{limit} positions; shorten it"
+                )
 
 
 def target_log_probs(logits: Tensor, targets: Tensor) -> Tensor:

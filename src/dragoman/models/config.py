@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field
 from dragoman.configfile import record
 from dragoman.errors import ConfigError, Mistake
 
-Size = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=1, le=1_000_000)]  # more is a slip of the keyboard
 Chance = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -31,7 +31,7 @@ class Learned:
     """
 
     kind: Literal["learned"] = "learned"
-    max_length: Size = 1024
+    max_length: Annotated[int, Field(ge=2, le=1_000_000)] = 1024
 
 
 Positions = Annotated[Sinusoidal | Learned, Discriminator("kind")]
@@ -64,7 +64,7 @@ class ModelConfig:
     """
 
     architecture: Literal["encoder-decoder"] = "encoder-decoder"
-    layers: Size = 6
+    layers: Annotated[int, Field(ge=1, le=1_000)] = 6
     d_model: Size = 512
     heads: Size = 8
     d_ff: Size = 2048
@@ -74,7 +74,7 @@ class ModelConfig:
     attention_bias: bool = False
     norm_order: Literal["post", "pre"] = "post"
     final_norm: bool | None = None
-    norm_eps: Annotated[float, Field(gt=0)] = 1e-6
+    norm_eps: Annotated[float, Field(gt=0, le=1)] = 1e-6
     positions: Positions = Sinusoidal()
     vocabulary: Size | None = None
     target_vocabulary: Size | None = None

@@ -1,5 +1,6 @@
 """Compare a model's translations of a test set with its references."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +46,7 @@ class Evaluation:
 
     def summary(self) -> dict[str, Any]:  # Any: as JSON holds it
         """Say it for programs."""
+        found = perplexity(self.loss_nats)
         metrics = {
             score.metric: {"value": score.value, "signature": score.signature}
             for score in self.scores
@@ -53,7 +55,7 @@ class Evaluation:
             "sentences": len(self.hypotheses),
             "metrics": metrics,
             "loss_nats": self.loss_nats,
-            "perplexity": perplexity(self.loss_nats),
+            "perplexity": found if math.isfinite(found) else None,
         }
 
 
@@ -84,6 +86,11 @@ def evaluate(
     if tokenize and tokenize not in bleu_tokenizers():
         hint = suggest(tokenize, bleu_tokenizers())
         raise ConfigError("tokenize", f"{tokenize!r} is not a tokenizer of sacreBLEU", hint)
+    try:  # some need libraries of their own
+        corpus_score("bleu", ["a"], ["a"], tokenize=tokenize)
+    except (ImportError, RuntimeError) as error:
+        problem = f"{tokenize!r} does not work here: {str(error).strip().splitlines()[0]}"
+        raise ConfigError("tokenize", problem) from None
     search = BeamSearch() if search is None else search
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -1,11 +1,12 @@
 """A run on disk: its recipe, its metrics, its checkpoints; whether it is new, open or done."""
 
 import json
+import math
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from dragoman.atomic import write_text
 from dragoman.errors import CheckpointError
@@ -15,9 +16,9 @@ from dragoman.training import (
     Finished,
     Notice,
     Trainer,
-    checkpoint_step,
     checkpoints,
     load_checkpoint,
+    regular_checkpoints,
 )
 
 
@@ -47,6 +48,8 @@ class RunFolder:
         Raises:
             CheckpointError: the folder holds a run of another recipe, or something else.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise CheckpointError(f"{self.path}: is a file; choose a folder for --run")
         model, run = self.path / "config.json", self.status() != "new"
         if (self.path / "README.md").exists() and not run and not model.exists():
             raise CheckpointError(
@@ -120,14 +123,15 @@ class RunFolder:
         """Pass events on, and keep each as a line of ``metrics.jsonl``."""
         for event in events:
             if self.path.is_dir():
-                line = json.dumps({"event": type(event).__name__, **asdict(event)}, default=str)
+                fields = {key: _finite(value) for key, value in asdict(event).items()}
+                line = json.dumps({"event": type(event).__name__, **fields}, default=str)
                 with self.metrics_file.open("a", encoding="utf-8", newline="\n") as file:
                     file.write(line + "\n")
             yield event
 
-    def latest(self, count: int) -> list[Path]:
-        """Give the newest ``count`` checkpoints, oldest first."""
-        return checkpoints(self.checkpoints)[-count:]
+    def latest(self, count: int, *, every: int) -> list[Path]:
+        """Give the newest ``count`` regular checkpoints, oldest first."""
+        return regular_checkpoints(self.checkpoints, every=every)[-count:]
 
     def _metrics(self) -> list[dict[str, Any]]:  # Any: as JSON holds it
         if not self.metrics_file.exists():
@@ -135,9 +139,11 @@ class RunFolder:
         found: list[dict[str, Any]] = []
         for line in self.metrics_file.read_bytes().split(b"\n"):
             try:
-                found.append(json.loads(line))
+                entry = json.loads(line)
             except ValueError:
                 continue  # a line that a kill cut off
+            if isinstance(entry, dict) and "event" in entry:
+                found.append(cast("dict[str, Any]", entry))
         return found
 
     def _forget_after(self, step: int) -> None:
@@ -151,7 +157,6 @@ class RunFolder:
             write_text(self.metrics_file, "".join(json.dumps(entry) + "\n" for entry in kept))
 
 
-def newest_step(folder: RunFolder) -> int:
-    """Number of the newest checkpoint's update, 0 without one."""
-    found = checkpoints(folder.checkpoints)
-    return checkpoint_step(found[-1]) if found else 0
+def _finite(value: object) -> object:
+    """Say null for what JSON cannot hold."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -19,6 +19,7 @@ from dragoman.data import (
     corpus_name,
     read_pairs,
 )
+from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.tokenization import Tokenizer, learn_tokenizers
 
@@ -110,22 +111,23 @@ def prepare(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Prepared:
     if recipe.data.validation is not None:
         validation_report = read_pairs(recipe.data.validation)
         held_out = validation_report.pairs
-    tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train, folder)
+    tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train)
     name = corpus_name(recipe.data.train)
     validation: Side | None = None
     if held_out:
         validation_name = corpus_name(recipe.data.validation or recipe.data.train)
         validation = _encode(validation_name, validation_report, held_out, tokenizers, recipe)
-    return Prepared(*tokenizers, _encode(name, report, train, tokenizers, recipe), validation)
+    encoded = _encode(name, report, train, tokenizers, recipe)
+    if not reuse:  # only now, so that text which cannot be used leaves nothing behind
+        folder.mkdir(parents=True, exist_ok=True)
+        save_tokenizers(folder, *tokenizers)
+    return Prepared(*tokenizers, encoded, validation)
 
 
-def _learn(recipe: Recipe, pairs: Sequence[Pair], folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    learned = learn_tokenizers(
+def _learn(recipe: Recipe, pairs: Sequence[Pair]) -> tuple[Tokenizer, Tokenizer]:
+    return learn_tokenizers(
         (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.tokenizer
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    save_tokenizers(folder, *learned)
-    return learned
 
 
 def _encode(
@@ -186,4 +188,9 @@ def _hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], 
     chosen = np.sort(rng.permutation(len(pairs))[: min(count, len(pairs) - 1)])
     held_out = tuple(pairs[int(index)] for index in chosen)
     sources = {pair.source for pair in held_out}
-    return tuple(pair for pair in pairs if pair.source not in sources), held_out
+    train = tuple(pair for pair in pairs if pair.source not in sources)
+    if not train:
+        name = corpus_name(recipe.data.train)
+        problem = f"holding out {count} pairs leaves none to train on"
+        raise DataError(name, problem, "lower data.hold_out, or give data.validation")
+    return train, held_out

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from dragoman.atomic import only_one
 from dragoman.bundle import Bundle, load_weights, read_tensors, save_bundle
 from dragoman.data import TokenBatches
 from dragoman.errors import CheckpointError, ConfigError
@@ -87,8 +88,14 @@ def _train(
         yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
         return
     prepared = prepare(recipe, folder.path, reuse=folder.status() != "new")
-    folder.write_recipe(recipe)
-    yield from folder.record(_run(recipe, folder, prepared, device, should_stop))
+    with only_one(folder.path) as ours:
+        if not ours:
+            raise CheckpointError(
+                f"{folder.path}: another process is training here; wait for it, or choose another "
+                "--run"
+            )
+        folder.write_recipe(recipe)
+        yield from folder.record(_run(recipe, folder, prepared, device, should_stop))
 
 
 def _run(
@@ -221,7 +228,8 @@ class _Run:
 
     def _average(self) -> str:
         """Load the average of the last checkpoints, if there are several; say what it is."""
-        last = self.folder.latest(self.recipe.training.average_last)
+        training = self.recipe.training
+        last = self.folder.latest(training.average_last, every=training.checkpoint_every)
         if len(last) < 2:
             return f"weights of update {self.trainer.progress.step:,}"
         self._load(average_checkpoints(last))

@@ -62,6 +62,9 @@ class TokenizerConfig:
                 "size", f"{self.size} leaves no room beside {taken}", f"give at least {least}"
             )
 
+        if self.size > 1_000_000:
+            raise ConfigError("size", f"{self.size} pieces are more than 1000000", "try 32000")
+
     @property
     def reserved(self) -> int:
         """Pieces that are there before anything is learnt."""

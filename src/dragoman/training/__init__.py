@@ -7,6 +7,7 @@ from dragoman.training.checkpoint import (
     checkpoint_step,
     checkpoints,
     load_checkpoint,
+    regular_checkpoints,
     save_checkpoint,
 )
 from dragoman.training.config import (
@@ -66,6 +67,7 @@ __all__ = [
     "load_checkpoint",
     "projected_cross_entropy",
     "reference_cross_entropy",
+    "regular_checkpoints",
     "save_checkpoint",
     "set_rate",
     "smoothed_cross_entropy",

@@ -96,14 +96,25 @@ def checkpoint_step(path: Path) -> int:
     return int(match[1])
 
 
-def clean(folder: Path, *, keep: int) -> list[str]:
-    """Remove all but the newest ``keep`` checkpoints, and what a killed process left unfinished.
+def regular_checkpoints(folder: Path, *, every: int) -> list[Path]:
+    """List those that every run of the recipe makes, oldest first: each ``every`` and the newest.
+
+    Where a sitting stopped there may be one more; it must not change what the run ends with.
+    """
+    found = checkpoints(folder)
+    return [path for path in found[:-1] if checkpoint_step(path) % every == 0] + found[-1:]
+
+
+def clean(folder: Path, *, keep: int, every: int = 1) -> list[str]:
+    """Remove all but the newest ``keep`` regular checkpoints, and what a kill left unfinished.
 
     Returns:
         The names of unfinished ones.
     """
-    for path in checkpoints(folder)[:-keep]:
-        shutil.rmtree(path, ignore_errors=True)
+    kept = regular_checkpoints(folder, every=every)[-keep:]
+    for path in checkpoints(folder):
+        if path not in kept:
+            shutil.rmtree(path, ignore_errors=True)
     return remove_leftovers(folder) if folder.is_dir() else []
 
 

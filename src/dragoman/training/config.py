@@ -12,7 +12,7 @@ from dragoman.training.optimizer import AdamConfig
 from dragoman.training.schedule import Schedule, constant, inverse_sqrt, linear_decay
 
 Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @record
@@ -67,14 +67,14 @@ class TrainingConfig:
 
     steps: Count | None = None
     epochs: Count | None = None
-    batch_tokens: Count = 25_000
+    batch_tokens: Annotated[int, Field(ge=2)] = 25_000
     accumulate: Count = 1
     optimizer: AdamConfig = AdamConfig()
     schedule: ScheduleConfig = InverseSqrt()
     warmup: Annotated[int, Field(ge=0)] = 4_000
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
     clip_norm: Positive | None = None
-    seed: Annotated[int, Field(ge=0)] = 1
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     checkpoint_every: Count = 1_000
     keep: Count = 5
     average_last: Count = 5

@@ -158,7 +158,9 @@ def training_loop(
     stop = ""
     while not trainer.done and not stop:
         upcoming = trainer.progress.step + 1
-        loss, rate, norm = trainer.update(measure=upcoming % config.log_every == 0)
+        loss, rate, norm = trainer.update(
+            measure=upcoming % config.log_every == 0 or upcoming == trainer.steps
+        )
         step = trainer.progress.step
         if not math.isfinite(loss):
             raise DragomanError(
@@ -202,7 +204,7 @@ def training_loop(
 def save(trainer: Trainer, folder: Path) -> Saved:
     """Write a checkpoint, then remove those no longer kept."""
     path = save_checkpoint(folder, trainer.model, trainer.optimizer, trainer.progress)
-    clean(folder, keep=trainer.config.keep)
+    clean(folder, keep=trainer.config.keep, every=trainer.config.checkpoint_every)
     return Saved(step=trainer.progress.step, path=path)
 
 

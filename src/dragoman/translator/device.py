@@ -15,6 +15,8 @@ def choose_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
+        if device.type == "meta":
+            raise RuntimeError("meta holds no numbers")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         problem = f"{name!r} does not work here: {str(error).splitlines()[0]}"

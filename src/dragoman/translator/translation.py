@@ -33,6 +33,8 @@ class Translation:
         hypotheses: the n best, best first; one without pieces when the segment was copied.
         copied: it is blank or has no letters, and is given back as it came.
         shortened: it was longer than the model takes, and only a part was translated.
+        parts: in how many parts it was translated, one after the other; more than one when it is
+            longer than the model takes, and then there is only one hypothesis.
         error: why there is no translation, such as a forced prefix that is too long.
     """
 
@@ -41,6 +43,7 @@ class Translation:
     copied: bool = False
     shortened: bool = False
     error: str = ""
+    parts: int = 1
 
     @property
     def text(self) -> str:

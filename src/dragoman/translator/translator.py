@@ -89,7 +89,10 @@ class Translator:
         Raises:
             ConfigError: a setting is impossible, such as ``n_best`` above ``beam``.
             ValueError: ``prefix`` has another length than ``texts``.
+            TypeError: ``texts`` is one string.
         """
+        if isinstance(texts, str) or isinstance(prefix, str):
+            raise TypeError("texts and prefix are lists of strings, not one string")
         search = BeamSearch(beam=beam, alpha=alpha, n_best=n_best, max_length=max_length)
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
@@ -215,7 +218,9 @@ class Translator:
         if not parts:
             return Translation(plan.text, (), shortened=plan.shortened)
         joined = parts[0] if len(parts) == 1 else [join_parts([part[0] for part in parts])]
-        return Translation(plan.text, tuple(joined), shortened=plan.shortened)
+        return Translation(
+            plan.text, tuple(joined), shortened=plan.shortened, parts=len(plan.parts)
+        )
 
     def _candidate(self, hypothesis: Hypothesis) -> Candidate:
         ids = hypothesis.ids if hypothesis.truncated else (*hypothesis.ids, self.special.end)
