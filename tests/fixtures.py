@@ -6,6 +6,7 @@ import torch
 
 from dragoman.bundle import Bundle, save_bundle
 from dragoman.models import Learned, ModelConfig, Sinusoidal, build_model
+from dragoman.nn import EncoderDecoder
 from dragoman.tokenization import TokenizerConfig, learn_bpe
 from dragoman.translator import Translator
 
@@ -16,6 +17,21 @@ GERMAN = [
     "wir gehen .",
 ]
 ENGLISH = ["the dog sleeps .", "the cat drinks milk .", "a man reads a book .", "we go ."]
+
+
+def build_encoder_decoder(
+    config: ModelConfig, rng: torch.Generator | None = None
+) -> EncoderDecoder:
+    """Build the model of the paper, known as such."""
+    model = build_model(config, rng)
+    assert isinstance(model, EncoderDecoder)
+    return model
+
+
+def encoder_decoder(bundle: Bundle) -> EncoderDecoder:
+    """Give the model of a bundle as what it is."""
+    assert isinstance(bundle.model, EncoderDecoder)
+    return bundle.model
 
 
 def tiny_bundle(*, learned: int | None = None, layers: int = 1, seed: int = 1) -> Bundle:
@@ -29,8 +45,8 @@ def tiny_bundle(*, learned: int | None = None, layers: int = 1, seed: int = 1) -
         vocabulary=tokenizer.size,
         positions=Sinusoidal() if learned is None else Learned(max_length=learned),
     )
-    model = build_model(config, torch.Generator().manual_seed(seed))
-    return Bundle(config, model.eval(), tokenizer, tokenizer)
+    model = build_encoder_decoder(config, torch.Generator().manual_seed(seed))
+    return Bundle(config, model.eval(), (tokenizer,))
 
 
 def tiny_translator(*, learned: int | None = None, layers: int = 1, seed: int = 1) -> Translator:

@@ -7,8 +7,8 @@ from safetensors.torch import load_file, save_file
 
 from dragoman.bundle import load_bundle, load_weights, model_weights, save_bundle
 from dragoman.errors import ModelError
-from dragoman.models import ModelConfig, build_model
-from tests.fixtures import tiny_bundle, tiny_folder
+from dragoman.models import ModelConfig
+from tests.fixtures import build_encoder_decoder, encoder_decoder, tiny_bundle, tiny_folder
 
 
 def test_saving_and_loading_gives_the_same_bits_and_choices(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_tied_table_is_stored_once_and_stays_tied(tmp_path: Path) -> None:
         )
         == 1
     )
-    model = load_bundle(folder).model
+    model = encoder_decoder(load_bundle(folder))
     assert model.generator.table is model.source_input.embedding.table
     assert model.generator.table is model.target_input.embedding.table
 
@@ -43,7 +43,7 @@ def test_separate_vocabularies_have_two_files_and_a_tied_output(tmp_path: Path) 
     config = ModelConfig(
         layers=1, d_model=16, heads=2, d_ff=32, vocabulary=300, target_vocabulary=301
     )
-    model = build_model(config)
+    model = build_encoder_decoder(config)
     assert model.generator.table is model.target_input.embedding.table
     assert model.generator.table is not model.source_input.embedding.table
     assert model.generator.table.shape == (301, 16)
@@ -85,7 +85,7 @@ def test_damaged_or_missing_weights_are_refused(tmp_path: Path) -> None:
 
 
 def test_missing_unknown_and_misshapen_weights_are_named() -> None:
-    model = tiny_bundle().model
+    model = encoder_decoder(tiny_bundle())
     weights = model_weights(model)
     name, weight = next(iter(weights.items()))
     with pytest.raises(ModelError, match="1 weights are missing"):

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.data import Files, TsvFile
 from dragoman.errors import ConfigError
-from dragoman.models import Learned
+from dragoman.models import Learned, ModelConfig
 from dragoman.recipe import differences, parse_recipe, read_recipe, recipe_toml
 from dragoman.training import InverseSqrt, LinearDecay
 
@@ -33,6 +33,7 @@ def test_paths_of_a_file_start_from_its_folder_and_those_of_overrides_from_here(
 
 def test_keys_beside_a_preset_win() -> None:
     model = parse_recipe({"data": DATA, "model": {"preset": "big", "dropout": 0.1}}).model
+    assert isinstance(model, ModelConfig)
     assert (model.d_model, model.heads, model.d_ff, model.layers) == (1024, 16, 4096, 6)  # table 3
     assert model.dropout == 0.1
     assert parse_recipe({"data": DATA, "model": {"preset": "big"}}).model.dropout == 0.3
@@ -46,6 +47,7 @@ def test_choices_are_told_apart_by_their_kind_or_named_by_it_alone() -> None:
             "training": {"schedule": {"kind": "linear", "peak": 0.01}},
         }
     )
+    assert isinstance(recipe.model, ModelConfig)
     assert recipe.model.positions == Learned(max_length=80)
     assert recipe.training.schedule == LinearDecay(peak=0.01)
     named = parse_recipe({"data": DATA, "training": {"schedule": "inverse_sqrt"}})
@@ -69,7 +71,8 @@ def test_every_recipe_of_the_project_reads() -> None:
     found = sorted((Path(__file__).parents[1] / "recipes").glob("*.toml"))
     assert found
     for file in found:
-        read_recipe(file)
+        if not file.name.startswith("compare-"):  # they name variants of a recipe
+            read_recipe(file)
 
 
 def test_differences_name_what_changed_and_leave_out_what_ends_a_sitting() -> None:

@@ -12,16 +12,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dragoman.data import Files, TsvFile, decode_lines, read_aligned, read_lines
-    from dragoman.decoding import BeamSearch
+    from dragoman.classifier import Classification, Classifier
+    from dragoman.data import (
+        Files,
+        ImageFile,
+        Text,
+        TsvFile,
+        decode_lines,
+        is_blank,
+        read_aligned,
+        read_lines,
+        read_pixels,
+        read_text,
+    )
+    from dragoman.decoding import BeamSearch, Sampling
     from dragoman.errors import DragomanError
+    from dragoman.language_model import Continuation, LanguageModel
     from dragoman.models import ModelConfig, build_model
     from dragoman.recipe import Recipe, read_recipe, recipe_toml
     from dragoman.run import (
         average,
         choose_recipe,
+        compare,
         diagnose,
         evaluate,
+        evaluate_alternatives,
+        load_model,
+        measure,
         quickstart_recipe,
         quickstart_results,
         train,
@@ -31,10 +48,17 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "BeamSearch": "dragoman.decoding",
+    "Classification": "dragoman.classifier",
+    "Classifier": "dragoman.classifier",
+    "Continuation": "dragoman.language_model",
     "DragomanError": "dragoman.errors",
     "Files": "dragoman.data",
+    "ImageFile": "dragoman.data",
+    "LanguageModel": "dragoman.language_model",
     "ModelConfig": "dragoman.models",
     "Recipe": "dragoman.recipe",
+    "Sampling": "dragoman.decoding",
+    "Text": "dragoman.data",
     "Tokenizer": "dragoman.tokenization",
     "Translation": "dragoman.translator",
     "Translator": "dragoman.translator",
@@ -42,15 +66,22 @@ _HOMES = {
     "average": "dragoman.run",
     "build_model": "dragoman.models",
     "choose_recipe": "dragoman.run",
+    "compare": "dragoman.run",
     "decode_lines": "dragoman.data",
     "diagnose": "dragoman.run",
     "evaluate": "dragoman.run",
+    "evaluate_alternatives": "dragoman.run",
+    "is_blank": "dragoman.data",
+    "load_model": "dragoman.run",
+    "measure": "dragoman.run",
     "one_line": "dragoman.translator",
     "quickstart_recipe": "dragoman.run",
     "quickstart_results": "dragoman.run",
     "read_aligned": "dragoman.data",
     "read_lines": "dragoman.data",
+    "read_pixels": "dragoman.data",
     "read_recipe": "dragoman.recipe",
+    "read_text": "dragoman.data",
     "recipe_toml": "dragoman.recipe",
     "train": "dragoman.run",
 }
@@ -67,10 +98,17 @@ _FOLDERS = (
 
 __all__ = [
     "BeamSearch",
+    "Classification",
+    "Classifier",
+    "Continuation",
     "DragomanError",
     "Files",
+    "ImageFile",
+    "LanguageModel",
     "ModelConfig",
     "Recipe",
+    "Sampling",
+    "Text",
     "Tokenizer",
     "Translation",
     "Translator",
@@ -78,15 +116,22 @@ __all__ = [
     "average",
     "build_model",
     "choose_recipe",
+    "compare",
     "decode_lines",
     "diagnose",
     "evaluate",
+    "evaluate_alternatives",
+    "is_blank",
+    "load_model",
+    "measure",
     "one_line",
     "quickstart_recipe",
     "quickstart_results",
     "read_aligned",
     "read_lines",
+    "read_pixels",
     "read_recipe",
+    "read_text",
     "recipe_toml",
     "train",
 ]

@@ -2,7 +2,7 @@
 
 ```
 config.json         format number, architecture, all model choices, special ids, versions
-tokenizer.json      both sides, or source.tokenizer.json and target.tokenizer.json
+tokenizer.json      both sides, or source.tokenizer.json and target.tokenizer.json; none for images
 model.safetensors   weights, each tied table once
 README.md           model card
 ```
@@ -11,7 +11,7 @@ Nothing here can run code: JSON and safetensors only.
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,10 +26,9 @@ from safetensors.torch import (
 from torch import Tensor, nn
 
 from dragoman.atomic import write_bytes, write_text
-from dragoman.configfile import Table, read_record, write_record
+from dragoman.configfile import Table, write_record
 from dragoman.errors import ConfigError, ModelError
-from dragoman.models import ModelConfig, build_model
-from dragoman.nn import EncoderDecoder
+from dragoman.models import AnyConfig, Model, build_model, read_config
 from dragoman.tokenization import Tokenizer
 
 FORMAT = 1  # raised when a folder could no longer be read by an older release
@@ -42,14 +41,23 @@ class Bundle:
     Args:
         config: the choices the model was built from.
         model: the module, in evaluation mode when loaded.
-        source_tokenizer: text to source ids.
-        target_tokenizer: target ids to text; the same object when the vocabulary is joint.
+        tokenizers: one when there is one vocabulary, two when source and target differ, none for a
+            model that reads images.
     """
 
-    config: ModelConfig
-    model: EncoderDecoder
-    source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
+    config: AnyConfig
+    model: Model
+    tokenizers: tuple[Tokenizer, ...]
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        """Text to the ids that the model reads."""
+        return self.tokenizers[0]
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        """The ids that the model writes to text; the same object when the vocabulary is joint."""
+        return self.tokenizers[-1]
 
 
 def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
@@ -59,7 +67,7 @@ def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
         OSError: the folder cannot be written, or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    save_tokenizers(folder, bundle.source_tokenizer, bundle.target_tokenizer)
+    save_tokenizers(folder, bundle.tokenizers)
     write_text(folder / "config.json", json.dumps(_describe(bundle), indent=2) + "\n")
     write_text(folder / "README.md", card)
     write_bytes(folder / "model.safetensors", save(model_weights(bundle.model)))
@@ -89,10 +97,10 @@ def load_bundle(
     if not isinstance(choices, dict):
         raise ModelError(f"{file}: model: is no table of choices")
     try:
-        config = read_record(ModelConfig, cast("Table", choices), file=str(file))
+        config = read_config(cast("Table", choices), file=str(file))
     except ConfigError as error:
         raise ModelError(str(error)) from None
-    source, target = load_tokenizers(folder)
+    tokenizers = load_tokenizers(folder) if config.vocabulary is not None else ()
     try:
         model = build_model(config)
     except RuntimeError as error:  # more memory than there is
@@ -100,27 +108,32 @@ def load_bundle(
     if weights is None:
         weights = read_tensors(folder / "model.safetensors")
     load_weights(model, weights, str(folder))
-    sizes = (config.vocabulary, config.target_vocabulary or config.vocabulary)
-    if sizes != (source.size, target.size):
+    sizes = [size for size in (config.vocabulary, config.target_vocabulary) if size is not None]
+    found = [tokenizer.size for tokenizer in tokenizers]
+    if sizes != found:
         raise ModelError(
-            f"{folder}: the tokenizers have {source.size:,} and {target.size:,} pieces, the model "
-            f"{sizes[0]:,} and {sizes[1]:,}; use the tokenizers it was trained with"
+            f"{folder}: the tokenizers have {_listed(found)} pieces, the model {_listed(sizes)}; "
+            "use the tokenizers it was trained with"
         )
-    return Bundle(config, model.to(device).eval(), source, target)
+    return Bundle(config, model.to(device).eval(), tokenizers)
 
 
-def save_tokenizers(folder: Path, source: Tokenizer, target: Tokenizer) -> None:
-    """Write one file when the vocabulary is joint, otherwise one for each side; no other stays."""
+def _listed(sizes: Sequence[int]) -> str:
+    return " and ".join(f"{size:,}" for size in sizes)
+
+
+def save_tokenizers(folder: Path, tokenizers: Sequence[Tokenizer]) -> None:
+    """Write one file when there is one vocabulary, otherwise one for each side; no other stays."""
     joint, separate = ["tokenizer.json"], ["source.tokenizer.json", "target.tokenizer.json"]
-    names, others = (joint, separate) if source is target else (separate, joint)
-    for name in others:
+    names = joint if len(tokenizers) == 1 else separate if tokenizers else []
+    for name in {*joint, *separate}.difference(names):
         (folder / name).unlink(missing_ok=True)
-    for name, tokenizer in zip(names, (source, target), strict=False):
+    for name, tokenizer in zip(names, tokenizers, strict=True):
         tokenizer.save(folder / name)
 
 
-def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
-    """Read the tokenizers of a model folder; the same object twice when joint.
+def load_tokenizers(folder: Path) -> tuple[Tokenizer, ...]:
+    """Read the tokenizers of a model folder; one when there is one vocabulary.
 
     Raises:
         ModelError: a file is missing or damaged.
@@ -130,8 +143,7 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, Tokenizer]:
             Tokenizer.load(folder / "source.tokenizer.json"),
             Tokenizer.load(folder / "target.tokenizer.json"),
         )
-    joint = Tokenizer.load(folder / "tokenizer.json")
-    return joint, joint
+    return (Tokenizer.load(folder / "tokenizer.json"),)
 
 
 def model_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -196,14 +208,15 @@ def library_versions() -> dict[str, str]:
 
 
 def _describe(bundle: Bundle) -> dict[str, Any]:  # Any: as JSON holds it
-    return {
+    described: dict[str, Any] = {
         "format": FORMAT,
         "architecture": bundle.config.architecture,
         "model": write_record(bundle.config),
-        "special_ids": asdict(bundle.target_tokenizer.special),
-        "normal_form": bundle.source_tokenizer.normal_form,
-        "versions": library_versions(),
     }
+    if bundle.tokenizers:
+        described["special_ids"] = asdict(bundle.target_tokenizer.special)
+        described["normal_form"] = bundle.source_tokenizer.normal_form
+    return {**described, "versions": library_versions()}
 
 
 def _read_description(file: Path) -> Table:

@@ -217,10 +217,11 @@ def _mistakes(kind: type, details: ErrorDetails) -> Iterator[Mistake]:
         yield Mistake(place, f"{got!r} is not a choice", suggest(got, choices))
     elif details["type"] == "union_tag_invalid":
         choices = str(context["expected_tags"]).replace("'", "").split(", ")
-        got = str(context["tag"])
-        yield Mistake(f"{place}.kind", f"{got!r} is not a choice", suggest(got, choices))
+        got, key = str(context["tag"]), str(context["discriminator"]).strip("'")
+        yield Mistake(f"{place}.{key}", f"{got!r} is not a choice", suggest(got, choices))
     elif details["type"] == "union_tag_not_found":
-        yield Mistake(place, "says no kind", 'write it as { kind = "...", ... }')
+        key = str(context["discriminator"]).strip("'")
+        yield Mistake(place, f"says no {key}", f'write it as {{ {key} = "...", ... }}')
     else:
         message = details["msg"].removeprefix("Value error, ").removeprefix("Input ")
         message = message.replace("an object", "a table")  # what TOML calls it
@@ -237,7 +238,7 @@ def _follow(kind: type, location: tuple[int | str, ...]) -> tuple[str, type]:
     owner: type = kind
     options: Sequence[type] = ()  # the records a union offers, until the location names one
     for part in location:
-        chosen = [option for option in options if _kind_of(option) == part]
+        chosen = [option for option in options if part in _tags_of(option)]
         if chosen:
             owner, options = chosen[0], ()
             continue
@@ -248,8 +249,10 @@ def _follow(kind: type, location: tuple[int | str, ...]) -> tuple[str, type]:
     return ".".join(shown), owner
 
 
-def _kind_of(option: type) -> object:
-    return next((field.default for field in fields(option) if field.name == "kind"), None)
+def _tags_of(option: type) -> tuple[object, ...]:
+    """List what tells a record apart from the others of its union."""
+    hints = get_type_hints(option)
+    return get_args(hints.get("kind") or hints.get("architecture"))
 
 
 def _records_of(hint: Any) -> list[type]:

@@ -18,10 +18,10 @@ from dragoman.configfile import (
     to_toml,
     write_record,
 )
-from dragoman.data import Corpus, LengthRule
+from dragoman.data import AnyCorpus, LengthRule
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError
-from dragoman.models import PRESETS, ModelConfig
+from dragoman.models import PRESETS, ModelChoice, ModelConfig
 from dragoman.tokenization import TokenizerConfig
 from dragoman.training import TrainingConfig, ValidationConfig
 
@@ -42,14 +42,18 @@ class DataConfig:
         max_length: most pieces on a side, the end symbol included; the token budget is a limit too.
         too_long: what happens to a longer pair: it is dropped, refused, cut, or (when only the
             budget is exceeded) makes a batch alone.
+        context: pieces that a language model sees at once.
+        masked: share of the pieces that an encoder has to fill in.
     """
 
-    train: Corpus
-    validation: Corpus | None = None
-    test: Corpus | None = None
+    train: AnyCorpus
+    validation: AnyCorpus | None = None
+    test: AnyCorpus | None = None
     hold_out: Annotated[int, Field(ge=0)] = 0
     max_length: Annotated[int, Field(ge=2)] | None = None
     too_long: LengthRule = "drop"
+    context: Annotated[int, Field(ge=1, le=1_000_000)] = 256
+    masked: Annotated[float, Field(gt=0, lt=1)] = 0.15
 
 
 @record
@@ -58,7 +62,7 @@ class Recipe:
 
     data: DataConfig
     tokenizer: TokenizerConfig = TokenizerConfig()
-    model: ModelConfig = ModelConfig()
+    model: ModelChoice = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     validation: ValidationConfig = ValidationConfig()
     decoding: BeamSearch = BeamSearch()
@@ -130,15 +134,18 @@ def _flat(table: Table, prefix: str = "") -> Table:
 
 
 def _expand_preset(table: Table, file: str) -> None:
-    model = table.get("model")
-    if not isinstance(model, dict) or "preset" not in model:
+    model = table.setdefault("model", {})
+    if not isinstance(model, dict):
         return
     chosen = cast("Table", model)
+    chosen.setdefault("architecture", "encoder-decoder")
+    if "preset" not in chosen:
+        return
     preset = chosen.pop("preset")
     if not isinstance(preset, str) or preset not in PRESETS:
         hint = suggest(str(preset), list(PRESETS))
         raise ConfigError("model.preset", f"{preset!r} is not a preset", hint).inside(file=file)
-    table["model"] = {**PRESETS[preset], **chosen}
+    table["model"] = copy.deepcopy(PRESETS[preset]) | chosen
 
 
 def _name_kinds(table: Table) -> None:
@@ -148,12 +155,15 @@ def _name_kinds(table: Table) -> None:
         if isinstance(value, str):
             value = {"file": value}
         if isinstance(value, dict) and "kind" not in value:
-            kind = "tsv" if "file" in value else "files"
+            keys = {"file": "tsv", "text": "text", "images": "images"}
+            kind = next((keys[key] for key in keys if key in value), "files")
             value = {"kind": kind, **cast("Table", value)}
         data[name] = value
-    # A position scheme or schedule may be named by its kind alone.
+    # A form without settings may be named by its kind alone.
     for section, key in (
         ("model", "positions"),
+        ("model", "decoder_positions"),
+        ("model", "attention"),
         ("training", "schedule"),
         ("training", "optimizer"),
     ):
@@ -173,7 +183,7 @@ def _anchor(table: Table, folder: Path) -> None:
             data[name] = os.path.abspath(folder / value)
         elif isinstance(value, dict):
             files = cast("Table", value)
-            for key in ("source", "target", "file"):
+            for key in ("source", "target", "file", "text", "images"):
                 if isinstance(files.get(key), str):
                     files[key] = os.path.abspath(folder / files[key])
 

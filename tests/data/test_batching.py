@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dragoman.data.batching import Batch, TokenBatches, collate, pad_rows
+from dragoman.data.batching import Batch, Batches, collate, pad_rows, pair_batches
 from dragoman.data.corpus import read_lines
 from dragoman.data.lengths import LengthRule, Origin, apply_length_rule
 from dragoman.data.planning import BATCH_COST, BatchPlan, group_by_length, plan_batches
@@ -230,15 +230,15 @@ def stores(pairs: int) -> tuple[IdStore, IdStore]:
     )
 
 
-def token_batches(pairs: int = 50, *, seed: int = 1, shuffle: bool = True) -> TokenBatches:
-    return TokenBatches(*stores(pairs), budget=60, special=SPECIAL, seed=seed, shuffle=shuffle)
+def token_batches(pairs: int = 50, *, seed: int = 1, shuffle: bool = True) -> Batches[Batch]:
+    return pair_batches(*stores(pairs), budget=60, special=SPECIAL, seed=seed, shuffle=shuffle)
 
 
 def pair_ids(batches: list[Batch]) -> list[list[int]]:
     return [batch.pairs.tolist() for batch in batches]
 
 
-def epochs(batches: TokenBatches, count: int) -> list[list[list[int]]]:
+def epochs(batches: Batches[Batch], count: int) -> list[list[list[int]]]:
     return [
         pair_ids([batches.next_batch() for _ in range(batches.batches_in_epoch)])
         for _ in range(count)
@@ -379,7 +379,7 @@ def test_what_a_rule_leaves_makes_no_empty_batch_and_nothing_is_lost(
     sources = sources.take(report.kept, report.longest_source)
     targets = targets.take(report.kept, report.longest_target)
     assert len(sources) + report.dropped == len(pieces)
-    batches = TokenBatches(sources, targets, budget=8, special=SPECIAL, seed=1)
+    batches = pair_batches(sources, targets, budget=8, special=SPECIAL, seed=1)
     for batch in batches.whole_epoch():
         assert batch.pairs.size
         within = max(batch.source.numel(), batch.target_out.numel()) <= 8

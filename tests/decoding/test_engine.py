@@ -4,7 +4,7 @@ import torch
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch, Hypothesis, ModelSession, PrefixTooLong, decode
 from dragoman.evaluation import score_targets
-from tests.fixtures import GERMAN, tiny_bundle
+from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +12,7 @@ def bundle() -> Bundle:
     """A model that ends a translation now and then, as fresh weights seldom do."""
     made = tiny_bundle(layers=2)
     with torch.no_grad():
-        made.model.generator.table[made.target_tokenizer.special.end] *= 3
+        encoder_decoder(made).generator.table[made.target_tokenizer.special.end] *= 3
     return made
 
 
@@ -21,7 +21,7 @@ def found_by(
 ) -> list[list[Hypothesis]]:
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     special = bundle.target_tokenizer.special
-    answers = decode(bundle.model, sources, config, special, batch_tokens=batch_tokens)
+    answers = decode(encoder_decoder(bundle), sources, config, special, batch_tokens=batch_tokens)
     assert not any(isinstance(answer, PrefixTooLong) for answer in answers)
     return [answer for answer in answers if not isinstance(answer, PrefixTooLong)]
 
@@ -39,7 +39,7 @@ def test_a_score_of_search_equals_the_score_of_the_same_pair(bundle: Bundle, alp
     assert len(ended) >= 8
     special = bundle.target_tokenizer.special
     scores = score_targets(
-        bundle.model,
+        encoder_decoder(bundle),
         [source for source, _ in ended],
         [hypothesis.ids for _, hypothesis in ended],
         start=special.start,
@@ -60,7 +60,7 @@ def test_a_beam_of_one_is_greedy_recomputed_without_a_cache(bundle: Bundle) -> N
         ids = [special.start]
         with torch.inference_mode():
             while len(ids) <= 12:
-                logits = bundle.model(source, torch.tensor([ids]))[0, -1]
+                logits = encoder_decoder(bundle)(source, torch.tensor([ids]))[0, -1]
                 logits[[special.padding, special.start, special.unknown]] = -torch.inf
                 ids.append(int(logits.argmax()))
                 if ids[-1] == special.end:
@@ -82,10 +82,12 @@ def test_a_limit_is_fifty_more_than_the_source_and_counts_the_end_symbol() -> No
     assert BeamSearch().limit(20) == 70  # section 6.1
     bundle = tiny_bundle()
     with torch.no_grad():  # never ends
-        bundle.model.generator.table[bundle.target_tokenizer.special.end] = 0
-        bundle.model.generator.table[100] *= 30
+        encoder_decoder(bundle).generator.table[bundle.target_tokenizer.special.end] = 0
+        encoder_decoder(bundle).generator.table[100] *= 30
     sources = [[50, 51, 52]]
-    answer = decode(bundle.model, sources, BeamSearch(beam=1), bundle.target_tokenizer.special)[0]
+    answer = decode(
+        encoder_decoder(bundle), sources, BeamSearch(beam=1), bundle.target_tokenizer.special
+    )[0]
     assert not isinstance(answer, PrefixTooLong)
     assert answer[0].truncated
     assert len(answer[0].ids) == 53
@@ -94,15 +96,15 @@ def test_a_limit_is_fifty_more_than_the_source_and_counts_the_end_symbol() -> No
 def test_a_source_longer_than_the_learned_positions_is_refused_before_the_model_runs() -> None:
     bundle = tiny_bundle(learned=6)
     special = bundle.target_tokenizer.special
-    decode(bundle.model, [[9] * 5], BeamSearch(max_length=2), special)
+    decode(encoder_decoder(bundle), [[9] * 5], BeamSearch(max_length=2), special)
     with pytest.raises(ValueError, match=r"source 1: 7 pieces with the end symbol, .* 6 positions"):
-        decode(bundle.model, [[9], [9] * 6], BeamSearch(max_length=2), special)
+        decode(encoder_decoder(bundle), [[9], [9] * 6], BeamSearch(max_length=2), special)
 
 
 def test_a_session_keeps_the_rows_it_is_told_to(bundle: Bundle) -> None:
     source = torch.tensor([[20, 21, 22, 2], [30, 31, 2, 0]])
     with torch.inference_mode():
-        session = ModelSession.start(bundle.model, source)
+        session = ModelSession.start(encoder_decoder(bundle), source)
         _, session = session.step(torch.tensor([1, 1]))
         both, _ = session.step(torch.tensor([40, 41]))
         swapped = session.select(torch.tensor([1, 1, 0, 0]), torch.tensor([1, 0]))

@@ -6,7 +6,7 @@ import torch
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch
 from dragoman.evaluation import Validator, perplexity, score_targets, target_log_probs
-from tests.fixtures import ENGLISH, GERMAN, tiny_bundle
+from tests.fixtures import ENGLISH, GERMAN, encoder_decoder, tiny_bundle
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +30,12 @@ def test_a_target_scores_what_one_pass_over_it_alone_says(bundle: Bundle) -> Non
     special = bundle.target_tokenizer.special
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     targets = bundle.target_tokenizer.encode_many(ENGLISH)
-    found = score_targets(bundle.model, sources, targets, start=special.start, end=special.end)
+    found = score_targets(
+        encoder_decoder(bundle), sources, targets, start=special.start, end=special.end
+    )
     for source, target, score in zip(sources, targets, found, strict=True):
         with torch.inference_mode():
-            logits = bundle.model(
+            logits = encoder_decoder(bundle)(
                 torch.tensor([[*source, special.end]]), torch.tensor([[special.start, *target]])
             )
         expected = logits[0].log_softmax(-1)[range(len(target) + 1), [*target, special.end]]
@@ -45,7 +47,9 @@ def test_validation_loss_is_the_mean_over_all_target_pieces(bundle: Bundle) -> N
     special = bundle.target_tokenizer.special
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     targets = bundle.target_tokenizer.encode_many(ENGLISH)
-    found = score_targets(bundle.model, sources, targets, start=special.start, end=special.end)
+    found = score_targets(
+        encoder_decoder(bundle), sources, targets, start=special.start, end=special.end
+    )
     pieces = sum(len(target) + 1 for target in targets)
     expected = -sum(sum(score.log_probs) for score in found) / pieces
     for batch_tokens in (1, 64, 4096):  # the same for every batch size
@@ -58,7 +62,7 @@ def test_validation_loss_is_the_mean_over_all_target_pieces(bundle: Bundle) -> N
             metrics=("bleu", "chrf"),
             batch_tokens=batch_tokens,
         )
-        result = validator(bundle.model)
+        result = validator(encoder_decoder(bundle))
         assert result.loss_nats == pytest.approx(expected, abs=1e-5)
         assert [score.metric for score in result.scores] == ["bleu", "chrf"]
         assert result.value(("chrf",)) == result.scores[1].value

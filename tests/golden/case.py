@@ -4,17 +4,22 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from dragoman.nn import AttentionKernel, fused_attention, reference_attention
+from dragoman.nn import AttentionKernel, blockwise_attention, fused_attention, reference_attention
 
 Raw = Mapping[str, Any]  # Any: a case as JSON holds it
 PRECISIONS = {"float64": torch.float64, "float32": torch.float32}
-KERNELS: dict[str, AttentionKernel] = {"fused": fused_attention, "reference": reference_attention}
+KERNELS: dict[str, AttentionKernel] = {
+    "fused": fused_attention,
+    "reference": reference_attention,
+    "blockwise": partial(blockwise_attention, block=2),  # the cases are short
+}
 _NUMBERS = {"-inf": -math.inf, "inf": math.inf, "nan": math.nan}
 
 

@@ -30,3 +30,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _name(case: Case, precision: str) -> str:
     return f"{case.topic}-{case.raw['id']}-{precision}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many cases were run, so that a filter cannot pass for agreement of all."""
+    outcomes = {"passed": set[str](), "failed": set[str]()}
+    for outcome, cases in outcomes.items():
+        for report in terminalreporter.getreports(outcome):
+            name = report.nodeid.partition("::test_case_agrees[")[2]
+            if name:
+                cases.add(name.rpartition("-")[0])  # without the precision
+    run = len(outcomes["passed"] | outcomes["failed"])
+    if run:
+        disagree = len(outcomes["failed"])
+        terminalreporter.write_line(f"golden cases: {run} run, {disagree} of them disagree")

@@ -4,11 +4,11 @@ import torch
 
 from dragoman.inspection import attention_maps, heat_map
 from dragoman.nn import MultiHeadAttention, attention_weights
-from tests.fixtures import tiny_bundle
+from tests.fixtures import encoder_decoder, tiny_bundle
 
 
 def test_the_maps_are_the_weights_of_each_layer_and_head() -> None:
-    model = tiny_bundle(layers=2).model
+    model = encoder_decoder(tiny_bundle(layers=2))
     source, target = torch.tensor([[20, 21, 2]]), torch.tensor([[1, 30]])
     encoder, decoder, cross = attention_maps(model, source, target)
     assert encoder.shape == (2, 2, 3, 3)
@@ -25,7 +25,7 @@ def test_the_maps_are_the_weights_of_each_layer_and_head() -> None:
 
 
 def test_the_kernels_are_put_back_even_after_an_error() -> None:
-    model = tiny_bundle().model
+    model = encoder_decoder(tiny_bundle())
     attention = model.encoder.layers[0].get_submodule("attention")
     assert isinstance(attention, MultiHeadAttention)
     before = attention.kernel

@@ -8,7 +8,7 @@ from torch import nn
 
 from dragoman.configfile import read_record
 from dragoman.errors import ConfigError
-from dragoman.models import PRESETS, Learned, ModelConfig, build_model
+from dragoman.models import PRESETS, Learned, ModelConfig
 from dragoman.nn import (
     Embedding,
     EncoderDecoder,
@@ -17,6 +17,7 @@ from dragoman.nn import (
     LearnedPositions,
     MultiHeadAttention,
 )
+from tests.fixtures import build_encoder_decoder
 
 TINY = ModelConfig(layers=1, d_model=4, heads=2, d_ff=6, vocabulary=10)
 
@@ -28,7 +29,7 @@ def parameters(model: nn.Module) -> int:
 def preset(name: str, **choices: object) -> EncoderDecoder:
     config = read_record(ModelConfig, {**PRESETS[name], **choices})
     with torch.device("meta"):
-        return build_model(config)
+        return build_encoder_decoder(config)
 
 
 # Counts
@@ -48,7 +49,7 @@ def preset(name: str, **choices: object) -> EncoderDecoder:
     ],
 )
 def test_parameters_of_a_tiny_model_by_hand(choices: dict[str, Any], expected: int) -> None:
-    assert parameters(build_model(replace(TINY, **choices))) == expected
+    assert parameters(build_encoder_decoder(replace(TINY, **choices))) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,13 +70,13 @@ def test_presets_have_the_parameters_of_table_3(name: str, exact: int, paper: fl
 
 
 def test_a_joint_vocabulary_has_one_table_for_source_target_and_output() -> None:
-    model = build_model(TINY)
+    model = build_encoder_decoder(TINY)
     assert model.source_input.embedding.table is model.generator.table
     assert model.target_input.embedding.table is model.generator.table
 
 
 def test_a_target_vocabulary_of_its_own_still_shares_its_table_with_the_output() -> None:
-    model = build_model(replace(TINY, target_vocabulary=7))
+    model = build_encoder_decoder(replace(TINY, target_vocabulary=7))
     assert model.target_input.embedding.table is model.generator.table
     assert model.source_input.embedding.table is not model.generator.table
     logits = model(torch.tensor([[9, 3]]), torch.tensor([[1, 6, 2]]))
@@ -84,14 +85,14 @@ def test_a_target_vocabulary_of_its_own_still_shares_its_table_with_the_output()
 
 def test_a_model_without_vocabulary_is_refused_with_the_way_out() -> None:
     with pytest.raises(ConfigError) as caught:
-        build_model(ModelConfig())
+        build_encoder_decoder(ModelConfig())
     message = "vocabulary: is not set; take it from the tokenizer: tokenizer.size"
     assert str(caught.value) == message
 
 
 def test_dropouts_reach_the_parts_they_are_named_after() -> None:
     config = replace(TINY, dropout=0.1, attention_dropout=0.2, feedforward_dropout=0.3)
-    model = build_model(config)
+    model = build_encoder_decoder(config)
     found = {
         name: module.p if name.endswith("dropout") else module.dropout
         for name, module in model.named_modules()
@@ -108,7 +109,7 @@ def test_dropouts_reach_the_parts_they_are_named_after() -> None:
 
 
 def test_norm_eps_reaches_every_norm() -> None:
-    model = build_model(replace(TINY, norm_order="pre", norm_eps=1e-3))
+    model = build_encoder_decoder(replace(TINY, norm_order="pre", norm_eps=1e-3))
     norms = [module for module in model.modules() if isinstance(module, LayerNorm)]
     assert len(norms) == 2 + 3 + 2
     assert {norm.eps for norm in norms} == {1e-3}
@@ -119,7 +120,8 @@ def test_norm_eps_reaches_every_norm() -> None:
 
 def test_one_generator_gives_one_model() -> None:
     first, second, other = (
-        build_model(TINY, torch.Generator().manual_seed(seed)).state_dict() for seed in (1, 1, 2)
+        build_encoder_decoder(TINY, torch.Generator().manual_seed(seed)).state_dict()
+        for seed in (1, 1, 2)
     )
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not torch.equal(first["generator.table"], other["generator.table"])
@@ -128,7 +130,9 @@ def test_one_generator_gives_one_model() -> None:
 def test_matrices_are_xavier_uniform_each_for_its_own_size() -> None:
     # Glorot and Bengio 2010: bound √(6 / (in + out)). Of n draws the largest reaches at least
     # 99 % of it, but for a chance of 0.99^n: here n is 4096 or more. The variance is bound² / 3.
-    model = build_model(ModelConfig(layers=2, d_model=64, heads=4, d_ff=256, vocabulary=10))
+    model = build_encoder_decoder(
+        ModelConfig(layers=2, d_model=64, heads=4, d_ff=256, vocabulary=10)
+    )
     matrices: list[torch.Tensor] = []
     for module in model.modules():
         if isinstance(module, MultiHeadAttention):
@@ -148,7 +152,7 @@ def test_tables_are_normal_with_deviation_one_over_the_root_of_the_width() -> No
     config = replace(TINY, d_model=64, vocabulary=400, positions=Learned(max_length=300))
     tables = [
         module.table
-        for module in build_model(config).modules()
+        for module in build_encoder_decoder(config).modules()
         if isinstance(module, Embedding | LearnedPositions)
     ]
     assert len(tables) == 3  # one table of pieces, two of positions
@@ -158,7 +162,7 @@ def test_tables_are_normal_with_deviation_one_over_the_root_of_the_width() -> No
 
 
 def test_biases_start_at_zero_and_gains_at_one() -> None:
-    model = build_model(replace(TINY, attention_bias=True))
+    model = build_encoder_decoder(replace(TINY, attention_bias=True))
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
             assert (weight == 0).all(), name

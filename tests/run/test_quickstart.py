@@ -23,7 +23,7 @@ def test_the_corpus_becomes_plain_files_that_the_recipe_names(tmp_path: Path) ->
         (corpus.validation, recipe.data.validation),
         (corpus.test, test),
     ):
-        assert files is not None
+        assert isinstance(files, Files)
         assert [(pair.source, pair.target) for pair in read_aligned(files)] == list(part)
 
 

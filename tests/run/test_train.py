@@ -6,7 +6,7 @@ import pytest
 from dragoman.errors import ConfigError
 from dragoman.recipe import Recipe, parse_recipe
 from dragoman.run import train
-from dragoman.run.prepare import prepare
+from dragoman.run.tasks.pairs import read_all_pairs
 from dragoman.training import Finished, Notice, Started, StepDone, Validated
 from tests.fixtures import write_corpus
 
@@ -35,7 +35,7 @@ def test_epochs_see_every_target_piece_as_often_whatever_the_accumulation(tmp_pa
         last = [event for event in events if isinstance(event, StepDone)][-1]
         assert (started.batches_per_epoch * 2) % 5 != 0
         assert last.step == started.steps
-        targets = prepare(recipe, folder / "run", reuse=True).train.targets
+        targets = read_all_pairs(recipe, folder / "run", reuse=True).train.targets
         assert last.target_tokens == 2 * sum(targets.lengths + 1)
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from dragoman.configfile import read_record
 from dragoman.errors import ConfigError, DataError
-from dragoman.tokenization import Tokenizer, TokenizerConfig, learn_bpe, learn_tokenizers
+from dragoman.tokenization import (
+    Tokenizer,
+    TokenizerConfig,
+    learn_bpe,
+    learn_tokenizer,
+    learn_tokenizers,
+)
+from dragoman.tokenization.config import Kind
 
 GERMAN = ("Ein Hund läuft durch den Schnee.", "Zwei Männer spielen Gitarre.") * 5
 ENGLISH = ("A dog runs through the snow.", "Two men are playing the guitar.") * 5
@@ -116,6 +123,18 @@ def test_separate_vocabularies_know_one_side_each() -> None:
     assert " dog" in learnt(target)
 
 
+@pytest.mark.parametrize("kind", ["bpe", "wordpiece", "character", "word"])
+def test_one_stream_of_text_is_learnt_as_its_kind_says(kind: Kind, tmp_path: Path) -> None:
+    config = TokenizerConfig(kind=kind, size=400)
+    alone = contents(learn_tokenizer(iter(GERMAN), config), tmp_path)
+    assert contents(learn_tokenizer(GERMAN, config), tmp_path) == alone
+    # Both sides together are one stream, too.
+    source, target = learn_tokenizers(GERMAN, ENGLISH, config)
+    assert source is target
+    both = learn_tokenizer([*GERMAN, *ENGLISH], config)
+    assert contents(source, tmp_path) == contents(both, tmp_path)
+
+
 def test_a_stream_that_is_read_once_teaches_the_same_as_a_list(tmp_path: Path) -> None:
     config = TokenizerConfig(size=400)
     from_list = contents(learn_bpe(GERMAN, config), tmp_path)
@@ -141,11 +160,13 @@ def test_lines_that_differ_the_second_time_are_refused() -> None:
 
 
 LEARN = """
-import hashlib, sys
+import sys
 from pathlib import Path
-from dragoman.tokenization import TokenizerConfig, learn_bpe
+from dragoman.tokenization import TokenizerConfig, learn_tokenizer
 lines = Path(sys.argv[1]).read_text(encoding="utf-8").split("\\n")
-learn_bpe(lines, TokenizerConfig(size=500)).save(Path(sys.argv[2]))
+for kind in ("bpe", "wordpiece", "character", "word"):
+    path = Path(f"{sys.argv[2]}.{kind}")
+    learn_tokenizer(lines, TokenizerConfig(kind=kind, size=500)).save(path)
 assert "torch" not in sys.modules, "tokenization needs no torch"
 """
 
@@ -157,7 +178,8 @@ def test_hash_seed_and_threads_change_nothing(tmp_path: Path) -> None:
     rare = "".join(chr(0x4E00 + number) for number in range(200))
     text = "\n".join([*(word.translate(letters) for word in words), rare])
     (tmp_path / "lines").write_text(text, encoding="utf-8")
-    digests: set[str] = set()
+    kinds = ("bpe", "wordpiece", "character", "word")
+    digests: set[tuple[str, ...]] = set()
     for seed, parallel, threads in (("1", "false", "1"), ("2", "true", "1"), ("3", "true", "3")):
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -165,10 +187,11 @@ def test_hash_seed_and_threads_change_nothing(tmp_path: Path) -> None:
             "TOKENIZERS_PARALLELISM": parallel,
             "RAYON_NUM_THREADS": threads,
         }
-        path = tmp_path / f"{seed}.json"
+        path = tmp_path / seed
         command = [sys.executable, "-c", LEARN, str(tmp_path / "lines"), str(path)]
         subprocess.run(command, env=environment, check=True, timeout=60)
-        digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+        files = [tmp_path / f"{seed}.{kind}" for kind in kinds]
+        digests.add(tuple(hashlib.sha256(file.read_bytes()).hexdigest() for file in files))
     assert len(digests) == 1
 
 

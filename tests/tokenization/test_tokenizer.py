@@ -17,7 +17,9 @@ from dragoman.tokenization import (
     Tokenizer,
     TokenizerConfig,
     learn_bpe,
+    learn_tokenizer,
 )
+from dragoman.tokenization.config import Kind
 
 # What other tokenizers treat as markup, whitespace of every sort, and scripts that need care.
 AWKWARD = (
@@ -44,7 +46,13 @@ plain = learn(PLAIN)
 awkward = learn(AWKWARD * 40)
 every_form = [learn((*PLAIN, *AWKWARD), normal_form=form) for form in FORMS]
 bare = learn_bpe(PLAIN, TokenizerConfig(size=300, byte_fallback=False))
-tokenizers_of_all_kinds = st.sampled_from([plain, awkward, *every_form])
+KINDS: tuple[Kind, ...] = ("bpe", "wordpiece", "character", "word")
+every_kind = [
+    learn_tokenizer(lines, TokenizerConfig(kind=kind, size=900))
+    for kind in KINDS
+    for lines in (PLAIN, AWKWARD * 40)
+]
+tokenizers_of_all_kinds = st.sampled_from([plain, awkward, *every_form, *every_kind])
 
 # By hand: 4 special symbols, 256 bytes, the characters by code point (" " 260, a 261, b 262,
 # c 263), then the pair " "+a, seen 4 times (264), and " a"+b, seen 3 times (265); the rest once.
@@ -57,7 +65,7 @@ def test_decoding_gives_back_the_normalised_text(tokenizer: Tokenizer, text: str
 
 
 @pytest.mark.parametrize("text", AWKWARD)
-@pytest.mark.parametrize("tokenizer", [plain, awkward])
+@pytest.mark.parametrize("tokenizer", every_kind)
 def test_awkward_text_comes_back(tokenizer: Tokenizer, text: str) -> None:
     for around in ("{}", " {}", "{} ", "a{}b", "<{}>", "{0}{0}"):
         whole = around.format(text)
@@ -87,10 +95,13 @@ def test_no_text_gives_a_special_id(tokenizer: Tokenizer, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["</s>", "<pad>", "<unk>", "<s>", "<0x41>", "press </s> now"])
-def test_markup_that_was_learnt_from_a_thousand_times_is_still_ordinary_text(text: str) -> None:
-    tokenizer = learn([text] * 1000)
+@pytest.mark.parametrize("kind", KINDS)
+def test_markup_that_was_learnt_from_a_thousand_times_is_still_ordinary_text(
+    text: str, kind: Kind
+) -> None:
+    tokenizer = learn_tokenizer([text] * 1000, TokenizerConfig(kind=kind, size=900))
     pieces = tokenizer.pieces(tokenizer.encode(text))
-    assert "".join(pieces) == " " + text
+    assert "".join(pieces) == (text if kind == "character" else " " + text)
     assert [piece for piece in pieces if "<" in piece] == ["<"]
     # Its characters are all known, so no byte piece is needed, least of all the one for "A".
     assert min(tokenizer.encode(text)) >= 260
@@ -184,14 +195,23 @@ def awkward_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", params=range(len(every_kind)))
+def beside_the_library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Tokenizer, tokenizers.Tokenizer]:
+    path = tmp_path_factory.mktemp("model") / "tokenizer.json"
+    every_kind[request.param].save(path)
+    return every_kind[request.param], tokenizers.Tokenizer.from_file(str(path))
+
+
 @given(text=texts)
 def test_the_library_reads_the_same_ids_and_text_from_the_file(
-    awkward_file: Path, text: str
+    beside_the_library: tuple[Tokenizer, tokenizers.Tokenizer], text: str
 ) -> None:
-    library = tokenizers.Tokenizer.from_file(str(awkward_file))
+    ours, library = beside_the_library
     ids = library.encode(text).ids
-    assert ids == awkward.encode(text)
-    assert library.decode(ids) == awkward.decode(ids)
+    assert ids == ours.encode(text)
+    assert library.decode(ids) == ours.decode(ids)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +259,13 @@ def test_a_megabyte_without_a_space_comes_back() -> None:
         assert plain.decode(plain.encode(text)) == text
 
 
-@pytest.mark.parametrize("tokenizer", [*every_form, bare])
+@pytest.mark.parametrize("tokenizer", every_kind)
+def test_a_long_text_without_a_space_comes_back(tokenizer: Tokenizer) -> None:
+    for text in ("a" * 50_000, "狗" * 50_000, "-" * 50_000):
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("tokenizer", [*every_form, *every_kind, bare])
 def test_a_saved_tokenizer_loads_as_it_was(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "source.tokenizer.json"
     tokenizer.save(path)

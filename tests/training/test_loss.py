@@ -134,6 +134,24 @@ def test_large_vocabulary_does_not_overflow_in_float16() -> None:
     assert loss.item() == pytest.approx(20, abs=0.02)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_projected_sum_over_many_half_precision_targets_is_that_of_float32(
+    dtype: torch.dtype,
+) -> None:
+    # 20,000 targets at some 7 nats each: the sum is beyond float16, as is Σh · ΣW over all pieces.
+    rng = torch.Generator().manual_seed(0)
+    hidden = (torch.randn(20_000, 16, generator=rng) * 0.5 + 0.5).to(dtype).requires_grad_()
+    table = (torch.randn(500, 16, generator=rng) * 0.5 + 0.5).to(dtype).requires_grad_()
+    targets = torch.randint(500, (20_000,), generator=rng)
+    loss = projected_cross_entropy(hidden, table, targets, smoothing=0.1)
+    wide = hidden.float() @ table.float().T
+    slow = reference_cross_entropy(wide, targets, smoothing=0.1)
+    assert loss.item() == pytest.approx(slow.sum().item(), rel=1e-3)
+    one = torch.autograd.grad(loss / 20_000, hidden)[0]
+    other = torch.autograd.grad(slow.mean(), hidden)[0]
+    assert (one - other).float().norm() < 0.02 * other.float().norm()
+
+
 def test_one_batch_and_two_micro_batches_give_the_same_gradient() -> None:
     # Field report 19: two pairs with 2 and 20 target pieces. Each part is divided by the targets
     # of the whole update; the mean of the two means would count the short pair ten times.

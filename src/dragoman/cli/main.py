@@ -9,17 +9,30 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any
 
 import typer
 
 import dragoman
-from dragoman.atomic import new_file
+from dragoman.cli.compare import compare
+from dragoman.cli.lines import lines_in, lines_out, say
+from dragoman.cli.measuring import evaluate, score
+from dragoman.cli.one_sided import classify, fill, generate
+from dragoman.cli.options import (
+    Alpha,
+    BatchTokens,
+    Beam,
+    Device,
+    Dtype,
+    Input,
+    Json,
+    ModelFolder,
+    Setting,
+)
 from dragoman.errors import ConfigError, DragomanError
 
 app = typer.Typer(
@@ -30,19 +43,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ModelFolder = Annotated[Path, typer.Argument(help="Model or run folder.", metavar="MODEL")]
-SourceFile = Annotated[Path, typer.Option("--source", help="One sentence a line; may be .gz.")]
-TargetFile = Annotated[Path, typer.Option("--target", help="Its translations, line by line.")]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a recipe key; may be repeated."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
-Alpha = Annotated[float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha.")]
-BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
 
 
 def _show_version(asked: bool) -> None:
@@ -66,7 +66,7 @@ def quickstart(
     run: Annotated[Path, typer.Option(help="Run folder to make.")] = Path("runs/quickstart"),
 ) -> None:
     """See a translator learn German to English from a built-in corpus, in a few minutes."""
-    _say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
+    say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
     if _train(dragoman.quickstart_recipe(run), run) == 0:
         called = "dragoman" if shutil.which("dragoman") else os.path.relpath(sys.argv[0])
         for line in dragoman.quickstart_results(run, command=called):
@@ -87,7 +87,7 @@ def train(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Train a translator from a recipe, or from two files with sizes chosen by their length.
+    """Train a model from a recipe, or a translator from two files with sizes chosen for them.
 
     The same command goes on with an unfinished run.
     """
@@ -111,9 +111,7 @@ def train(
 @app.command()
 def translate(
     model: ModelFolder,
-    input: Annotated[
-        Path | None, typer.Option(help="Text, may be .gz; standard input unless given.")
-    ] = None,
+    input: Input = None,
     output: Annotated[Path | None, typer.Option(help="Standard output unless given.")] = None,
     beam: Beam = 4,
     alpha: Alpha = 0.6,
@@ -126,7 +124,7 @@ def translate(
     ] = "split",
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")] = "auto",
+    dtype: Dtype = "auto",
     engine: Annotated[str, typer.Option(help="auto, torch.")] = "auto",
     format: Annotated[str, typer.Option(help="text: one segment a line.")] = "text",
     json_lines: Json = False,
@@ -139,7 +137,7 @@ def translate(
         raise ConfigError("--format", f"{format!r} is not a format", "choose from text")
     translator = dragoman.Translator.load(model, device=device, dtype=dtype, engine=engine)
     unfinished: list[str] = []
-    with _lines_in(input) as lines, _lines_out(output) as write:
+    with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(
             lines,
             beam=beam,
@@ -152,7 +150,7 @@ def translate(
         )
         for number, translation in enumerate(translations, start=1):
             if translation.parts > 1:
-                _say(f"line {number}: longer than the model takes; in {translation.parts} parts")
+                say(f"line {number}: longer than the model takes; in {translation.parts} parts")
             if translation.shortened:
                 unfinished.append(f"line {number}: longer than the model takes; {too_long}")
             if json_lines:
@@ -161,69 +159,13 @@ def translate(
                 texts = [candidate.text for candidate in translation.hypotheses]
                 write("\t".join(dragoman.one_line(text, tabs=n_best == 1) for text in texts))
     for line in unfinished:
-        _say(f"{input or 'standard input'}: {line}")
+        say(f"{input or 'standard input'}: {line}")
     if unfinished:
         raise typer.Exit(2)
 
 
-@app.command()
-def score(
-    model: ModelFolder,
-    source: SourceFile,
-    target: TargetFile,
-    batch_tokens: BatchTokens = 4096,
-    device: Device = "auto",
-    json_lines: Json = False,
-) -> None:
-    """Print the log-probability of each target given its source, one line per pair."""
-    translator = dragoman.Translator.load(model, device=device)
-    pairs = dragoman.read_aligned(dragoman.Files(source=source, target=target))
-    scores = translator.score(
-        [pair.source for pair in pairs],
-        [pair.target for pair in pairs],
-        batch_tokens=batch_tokens,
-    )
-    for number, scored in enumerate(scores, start=1):
-        if json_lines:
-            found = {"line": number, "log_prob": scored.log_prob, "log_probs": scored.log_probs}
-            print(json.dumps(found))
-        else:
-            print(f"{scored.log_prob:.6f}")
-
-
-@app.command()
-def evaluate(
-    model: ModelFolder,
-    source: SourceFile,
-    target: TargetFile,
-    metrics: Annotated[str, typer.Option(help="Of bleu, chrf, ter; comma between.")] = "bleu,chrf",
-    hypotheses: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
-    tokenize: Annotated[str, typer.Option(help="sacreBLEU tokenizer, such as zh or char.")] = "",
-    beam: Beam = 4,
-    alpha: Alpha = 0.6,
-    batch_tokens: BatchTokens = 4096,
-    device: Device = "auto",
-    json_output: Json = False,
-) -> None:
-    """Translate a test set and compare with its references: metrics with their signatures."""
-    translator = dragoman.Translator.load(model, device=device)
-    found = dragoman.evaluate(
-        translator,
-        dragoman.Files(source=source, target=target),
-        metrics=metrics.split(","),
-        tokenize=tokenize,
-        search=dragoman.BeamSearch(beam=beam, alpha=alpha),
-        batch_tokens=batch_tokens,
-    )
-    if hypotheses is not None:
-        with _lines_out(hypotheses) as write:
-            for text in found.hypotheses:
-                write(dragoman.one_line(text))
-    if json_output:
-        print(json.dumps(found.summary()))
-        return
-    for line in found.lines():
-        print(line)
+for _command in (generate, classify, fill, score, evaluate):
+    app.command()(_command)
 
 
 @app.command()
@@ -235,7 +177,7 @@ def average(
 ) -> None:
     """Average the weights of checkpoints into a model folder (section 6.1)."""
     dragoman.average(checkpoints, to)
-    _say(f"{to} holds the average of {len(checkpoints)} checkpoints")
+    say(f"{to} holds the average of {len(checkpoints)} checkpoints")
 
 
 @app.command()
@@ -251,6 +193,9 @@ def doctor(json_output: Json = False) -> None:
             print(f"  {name:<20} {value}")
 
 
+app.command()(compare)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command.
 
@@ -260,24 +205,24 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         status = app(args=arguments, standalone_mode=False)  # what typer.Exit was raised with
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
+        say("interrupted")
         return 130
     except DragomanError as error:
         several = isinstance(error, ConfigError)  # a mistake a line; elsewhere one and its details
         for number, line in enumerate(str(error).splitlines()):
-            _say(f"error: {line}" if several or number == 0 else line)
+            say(f"error: {line}" if several or number == 0 else line)
         return 2
     except OSError as error:  # a file that cannot be written, a disk that is full
-        _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         return 2
     except Exception as error:
         wrong_usage: Callable[[], str] | None = getattr(error, "format_message", None)
         if wrong_usage is not None:  # typer does not make the class of these public
             bare = type(error).__name__ == "NoArgsIsHelpError"
-            _say(wrong_usage() if bare else f"error: {wrong_usage()}")
+            say(wrong_usage() if bare else f"error: {wrong_usage()}")
             return 2
         traceback.print_exc()
-        _say("this is a bug in dragoman; please report it with the lines above")
+        say("this is a bug in dragoman; please report it with the lines above")
         return 1
     return status if isinstance(status, int) else 0
 
@@ -305,47 +250,9 @@ def _interrupt(interrupted: list[int], number: int) -> None:
     if interrupted:  # asked twice: leave at once
         raise KeyboardInterrupt
     interrupted.append(number)
-    _say("\nstopping after this update; press Ctrl-C again to leave at once without saving")
-
-
-@contextmanager
-def _lines_in(path: Path | None) -> Generator[Iterator[str]]:
-    if path is None:
-        yield dragoman.decode_lines(sys.stdin.buffer, "standard input")
-    else:
-        yield dragoman.read_lines(path)
-
-
-@contextmanager
-def _lines_out(path: Path | None) -> Generator[Callable[[str], None]]:
-    """Give a function that writes a line of UTF-8; a file appears only when all is written."""
-
-    def to(stream: BinaryIO) -> Callable[[str], None]:
-        def write(line: str) -> None:
-            try:
-                stream.write(line.encode("utf-8") + b"\n")
-                if path is None:
-                    stream.flush()
-            except BrokenPipeError:  # whoever read our output has gone; nothing is left to say
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                raise typer.Exit(0) from None
-
-        return write
-
-    if path is None:
-        if cast("object", sys.stdout) is None:
-            raise DragomanError("standard output is closed; give --output")
-        sys.stdout.flush()
-        yield to(sys.stdout.buffer)
-    else:
-        with new_file(path) as stream:
-            yield to(stream)
+    say("\nstopping after this update; press Ctrl-C again to leave at once without saving")
 
 
 def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
     best = {name: getattr(translation, name) for name in ("text", "score", "truncated")}
     return {**best, **asdict(translation)}
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

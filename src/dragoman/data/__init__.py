@@ -1,6 +1,10 @@
 """Corpora to batches; knows ids and files, no model."""
 
-from dragoman.data.batching import Batch, TokenBatches, pad_rows
+from typing import Annotated
+
+from pydantic import Discriminator
+
+from dragoman.data.batching import Batch, Batches, Plan, pad_rows, pair_batches
 from dragoman.data.corpus import (
     Corpus,
     Files,
@@ -15,6 +19,22 @@ from dragoman.data.corpus import (
     read_lines,
     read_pairs,
 )
+from dragoman.data.images import (
+    ImageBatch,
+    ImageFile,
+    ImageReport,
+    image_batches,
+    read_images,
+    read_pixels,
+    scale_images,
+)
+from dragoman.data.labelled import (
+    ClassBatch,
+    class_batches,
+    list_classes,
+    read_labelled,
+    tag_pieces,
+)
 from dragoman.data.lengths import (
     ADDED_SYMBOLS,
     LengthReport,
@@ -22,34 +42,75 @@ from dragoman.data.lengths import (
     Origin,
     apply_length_rule,
 )
+from dragoman.data.masking import FRAME, MaskedBatch, frame, mask_pieces, masked_batches
 from dragoman.data.planning import group_by_length, plan_batches
 from dragoman.data.sample import SampleCorpus, sample_corpus
 from dragoman.data.store import IdStore
+from dragoman.data.stream import StreamBatch, stream_batches, text_stream
+from dragoman.data.text import (
+    Text,
+    TextReport,
+    encode_document,
+    encode_rest,
+    passages,
+    read_text,
+)
+
+AnyCorpus = Annotated[Files | TsvFile | Text | ImageFile, Discriminator("kind")]
 
 __all__ = [
     "ADDED_SYMBOLS",
+    "FRAME",
+    "AnyCorpus",
     "Batch",
+    "Batches",
+    "ClassBatch",
     "Corpus",
     "Files",
     "IdStore",
+    "ImageBatch",
+    "ImageFile",
+    "ImageReport",
     "LengthReport",
     "LengthRule",
+    "MaskedBatch",
     "Origin",
     "Pair",
     "PairReport",
+    "Plan",
     "SampleCorpus",
-    "TokenBatches",
+    "StreamBatch",
+    "Text",
+    "TextReport",
     "TsvFile",
     "apply_length_rule",
+    "class_batches",
     "corpus_name",
     "decode_lines",
+    "encode_document",
+    "encode_rest",
+    "frame",
     "group_by_length",
+    "image_batches",
     "is_blank",
+    "list_classes",
+    "mask_pieces",
+    "masked_batches",
     "open_corpus",
     "pad_rows",
+    "pair_batches",
+    "passages",
     "plan_batches",
     "read_aligned",
+    "read_images",
+    "read_labelled",
     "read_lines",
     "read_pairs",
+    "read_pixels",
+    "read_text",
     "sample_corpus",
+    "scale_images",
+    "stream_batches",
+    "tag_pieces",
+    "text_stream",
 ]

@@ -6,6 +6,7 @@ symbol, and so does what the decoder is to say, while what it reads begins with 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from dragoman.data.planning import BatchPlan, Integers
 from dragoman.data.store import IdStore
 from dragoman.errors import CheckpointError
 from dragoman.tokenization import SpecialIds
+
+B = TypeVar("B", covariant=True)  # what a batch is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,39 +54,40 @@ def pad_rows(rows: Sequence[Sequence[int] | NDArray[np.integer]], padding: int) 
     return torch.as_tensor(padded)
 
 
-class TokenBatches:
+class Plan(Protocol):
+    """Which examples share a batch."""
+
+    def __len__(self) -> int: ...
+
+    def deal(self, rng: np.random.Generator | None = None) -> list[Integers]:
+        """Give each batch of an epoch its examples; shuffled when there is an ``rng``."""
+        ...
+
+
+class Collate(Protocol[B]):
+    """How examples become a batch."""
+
+    def __call__(self, examples: Integers, rng: np.random.Generator) -> B:
+        """Put examples into tensors; ``rng`` is for what is random in a batch, such as masks."""
+        ...
+
+
+class Batches(Generic[B]):
     """Training batches without end, epoch after epoch, each epoch in an order of its own.
 
-    The order follows from the lengths, the budget, the seed and the epoch alone; it knows nothing
-    of processes or hashes. ``state`` and ``restore`` continue it exactly.
+    Order and content follow from the plan, the seed, the epoch and the place in it alone; they know
+    nothing of processes or hashes. ``state`` and ``restore`` continue them exactly.
 
     Args:
-        sources: pieces of each source, without special symbols, (N,).
-        targets: the same of each target, (N,).
-        budget: the most rows x longest row of each side, added symbols included.
-        special: ids of the symbols to add.
+        plan: which examples share a batch.
+        collate: makes a batch of them.
         seed: 0 or more.
         shuffle: off for validation: every epoch is the same, similar lengths together.
-
-    Raises:
-        ValueError: there is no pair, or the sides differ in number.
     """
 
-    def __init__(
-        self,
-        sources: IdStore,
-        targets: IdStore,
-        *,
-        budget: int,
-        special: SpecialIds,
-        seed: int,
-        shuffle: bool = True,
-    ) -> None:
-        self._sources, self._targets, self._special = sources, targets, special
+    def __init__(self, plan: Plan, collate: Collate[B], *, seed: int, shuffle: bool = True) -> None:
+        self._plan, self._collate = plan, collate
         self._seed, self._shuffle = seed, shuffle
-        self._plan = BatchPlan(
-            sources.lengths + ADDED_SYMBOLS, targets.lengths + ADDED_SYMBOLS, budget=budget
-        )
         self._epoch, self._batch = 1, 0
         self._order = self._deal()
 
@@ -97,18 +101,18 @@ class TokenBatches:
         """Batches of an epoch, the same in each."""
         return len(self._plan)
 
-    def next_batch(self) -> Batch:
+    def next_batch(self) -> B:
         """Give the next batch."""
-        batch = self._collate(self._order[self._batch])
+        batch = self._make(self._batch)
         self._batch += 1
         if self._batch == len(self._plan):
             self._epoch, self._batch = self._epoch + 1, 0
             self._order = self._deal()
         return batch
 
-    def whole_epoch(self) -> Iterator[Batch]:
+    def whole_epoch(self) -> Iterator[B]:
         """Give each batch of the current epoch once, without moving on; for validation."""
-        return map(self._collate, self._order)
+        return map(self._make, range(len(self._order)))
 
     def state(self) -> dict[str, int]:
         """Say where the next batch is: its epoch, from 1, and its number in it, from 0."""
@@ -134,5 +138,39 @@ class TokenBatches:
             return self._plan.deal()
         return self._plan.deal(np.random.default_rng([self._seed, self._epoch]))
 
-    def _collate(self, pairs: Integers) -> Batch:
-        return collate(pairs, self._sources, self._targets, self._special)
+    def _make(self, number: int) -> B:
+        rng = np.random.default_rng([self._seed, self._epoch, number])
+        return self._collate(self._order[number], rng)
+
+
+def pair_batches(
+    sources: IdStore,
+    targets: IdStore,
+    *,
+    budget: int,
+    special: SpecialIds,
+    seed: int,
+    shuffle: bool = True,
+) -> Batches[Batch]:
+    """Make batches of sentence pairs.
+
+    Args:
+        sources: pieces of each source, without special symbols, (N,).
+        targets: the same of each target, (N,).
+        budget: the most rows x longest row of each side, added symbols included.
+        special: ids of the symbols to add.
+        seed: 0 or more.
+        shuffle: off for validation.
+
+    Raises:
+        ValueError: there is no pair, or the sides differ in number.
+    """
+    plan = BatchPlan(
+        sources.lengths + ADDED_SYMBOLS, targets.lengths + ADDED_SYMBOLS, budget=budget
+    )
+    return Batches(
+        plan,
+        lambda examples, rng: collate(examples, sources, targets, special),
+        seed=seed,
+        shuffle=shuffle,
+    )

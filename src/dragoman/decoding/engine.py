@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -16,26 +17,41 @@ from dragoman.decoding.beam import (
     prefix_too_long,
     search,
 )
-from dragoman.nn import DecoderCache, EncoderDecoder
+from dragoman.models import SequenceToSequence
+from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds
+
+
+class Cache(Protocol):
+    """What a model keeps between two steps: of hypotheses (rows), and of their sources."""
+
+    @property
+    def memory_visible(self) -> Tensor:
+        """Which source positions are real, boolean, (sources, 1, 1, S)."""
+        ...
+
+    def select(self, rows: Tensor | None, sources: Tensor | None) -> Self:
+        """Keep some of both; None keeps all as they are."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSession:
-    """Sources being decoded by an encoder-decoder; see ``Session``.
+    """Sources being decoded by a model; see ``Session``.
 
     Args:
         model: in evaluation mode.
-        cache: keys and values of the sources and of what was fed so far.
+        cache: what it keeps of the sources and of what was fed so far.
     """
 
-    model: EncoderDecoder
-    cache: DecoderCache
+    model: SequenceToSequence | CausalLM
+    cache: Cache
 
     @classmethod
-    def start(cls, model: EncoderDecoder, source: Tensor) -> "ModelSession":
+    def start(cls, model: SequenceToSequence, source: Tensor) -> "ModelSession":
         """Encode source ids (S, L), once."""
-        return cls(model, model.start(model.encode(source)))
+        memory: Any = model.encode(source)  # Any: each model has its own kind
+        return cls(model, model.start(memory))
 
     @property
     def sentences(self) -> int:
@@ -49,7 +65,8 @@ class ModelSession:
 
     def step(self, ids: Tensor) -> tuple[Tensor, "ModelSession"]:
         """Feed ids (R,), get log-probabilities (R, V) in float32 and the session after."""
-        logits, cache = self.model.step(ids[:, None], self.cache)
+        kept: Any = self.cache  # Any: the model's own kind
+        logits, cache = self.model.step(ids[:, None], kept)
         return logits[:, 0].float().log_softmax(-1), ModelSession(self.model, cache)
 
     def select(self, rows: Tensor, sentences: Tensor | None) -> "ModelSession":
@@ -58,7 +75,7 @@ class ModelSession:
 
 
 def decode(
-    model: EncoderDecoder,
+    model: SequenceToSequence,
     sources: Sequence[Sequence[int]],
     config: BeamSearch,
     special: SpecialIds,
@@ -105,7 +122,7 @@ def decode(
     return found
 
 
-def check_source_lengths(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> None:
+def check_source_lengths(model: SequenceToSequence, sources: Sequence[Sequence[int]]) -> None:
     """See that every source fits the model, before any is run.
 
     Raises:

@@ -1,25 +1,53 @@
 """How good a model is; may look at models and run the search, knows nothing of training."""
 
+from dragoman.evaluation.bootstrap import (
+    DRAWS,
+    bleu_statistics,
+    interval,
+    paired_p_value,
+    resampled_bleu,
+)
+from dragoman.evaluation.error_rate import ErrorRate, edit_distance, error_rate
+from dragoman.evaluation.language import validate_classes, validate_language, validate_masked
 from dragoman.evaluation.metrics import (
     METRICS,
     MetricName,
     Score,
+    TokenBleu,
     bleu_tokenizers,
     corpus_score,
+    line_score,
+    lower_is_better,
+    token_bleu,
 )
 from dragoman.evaluation.scoring import TargetScore, perplexity, score_targets, target_log_probs
 from dragoman.evaluation.validation import Validation, Validator
 
 __all__ = [
+    "DRAWS",
     "METRICS",
+    "ErrorRate",
     "MetricName",
     "Score",
     "TargetScore",
+    "TokenBleu",
     "Validation",
     "Validator",
+    "bleu_statistics",
     "bleu_tokenizers",
     "corpus_score",
+    "edit_distance",
+    "error_rate",
+    "interval",
+    "line_score",
+    "lower_is_better",
+    "paired_p_value",
     "perplexity",
+    "resampled_bleu",
     "score_targets",
     "target_log_probs",
+    "token_bleu",
+    "validate_classes",
+    "validate_language",
+    "validate_masked",
 ]

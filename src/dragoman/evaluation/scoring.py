@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dragoman.data import group_by_length, pad_rows
 from dragoman.errors import ModelError
-from dragoman.nn import EncoderDecoder
+from dragoman.models import SequenceToSequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def perplexity(loss_nats: float) -> float:
 
 @torch.inference_mode()
 def score_targets(
-    model: EncoderDecoder,
+    model: SequenceToSequence,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     *,
@@ -84,7 +84,7 @@ def score_targets(
 
 
 def _check_lengths(
-    model: EncoderDecoder, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    model: SequenceToSequence, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> None:
     for side, rows, limit in (
         ("source", sources, model.max_source_length),

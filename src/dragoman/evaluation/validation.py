@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dragoman.decoding import BeamSearch, PrefixTooLong, decode
 from dragoman.evaluation.metrics import MetricName, Score, corpus_score
 from dragoman.evaluation.scoring import perplexity, score_targets
-from dragoman.nn import EncoderDecoder
+from dragoman.models import SequenceToSequence
 from dragoman.tokenization import Tokenizer
 
 
@@ -66,7 +66,7 @@ class Validator:
     metrics: Sequence[MetricName]
     batch_tokens: int = 4096
 
-    def __call__(self, model: EncoderDecoder) -> Validation:
+    def __call__(self, model: SequenceToSequence) -> Validation:
         """Score a model as it is."""
         special = self.tokenizer.special
         scored = score_targets(
@@ -81,7 +81,7 @@ class Validator:
         loss = -sum(score.log_prob for score in scored) / pieces
         return Validation(loss, self._metrics(model) if self.metrics else ())
 
-    def _metrics(self, model: EncoderDecoder) -> tuple[Score, ...]:
+    def _metrics(self, model: SequenceToSequence) -> tuple[Score, ...]:
         found = decode(
             model, self.sources, self.search, self.tokenizer.special, batch_tokens=self.batch_tokens
         )

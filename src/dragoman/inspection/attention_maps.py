@@ -12,7 +12,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dragoman.nn import EncoderDecoder, MultiHeadAttention, attention_weights
+from dragoman.errors import ModelError
+from dragoman.nn import (
+    AttentionKernel,
+    EncoderDecoder,
+    LinearAttention,
+    MultiHeadAttention,
+)
 
 Array = npt.NDArray[np.float32]
 _SHADES = " ░▒▓█"
@@ -50,8 +56,13 @@ def attention_maps(
 
     Returns:
         Encoder (N, H, S, S), decoder (N, H, T, T) and cross-attention (N, H, T, S) weights.
+
+    Raises:
+        ModelError: its attention forms no weights.
     """
     model.eval()
+    if any(isinstance(module, LinearAttention) for module in model.modules()):
+        raise ModelError("linear attention forms no weights, so there is nothing to show")
     parts = (
         [layer.get_submodule("attention") for layer in model.encoder.layers],
         [layer.get_submodule("attention") for layer in model.decoder.layers],
@@ -70,31 +81,44 @@ def _recording(modules: Sequence[nn.Module]) -> Generator[dict[nn.Module, Tensor
     recorded: dict[nn.Module, Tensor] = {}
     attentions = [module for module in modules if isinstance(module, MultiHeadAttention)]
     before = [module.kernel for module in attentions]
-
-    def recorder(module: nn.Module):
-        def kernel(
-            q: Tensor,
-            k: Tensor,
-            v: Tensor,
-            visible: Tensor | None = None,
-            *,
-            scale: float | None = None,
-            bias: Tensor | None = None,
-            dropout: float = 0.0,
-        ) -> Tensor:
-            weights = attention_weights(q, k, visible, scale=scale, bias=bias)
-            recorded[module] = weights
-            return weights @ v
-
-        return kernel
-
     try:
         for module in attentions:
-            module.kernel = recorder(module)
+            _replace_kernel(module, _recorder(module, module.kernel, recorded))
         yield recorded
     finally:
         for module, kernel in zip(attentions, before, strict=True):
-            module.kernel = kernel
+            _replace_kernel(module, kernel)
+
+
+def _recorder(
+    module: nn.Module, own: AttentionKernel, recorded: dict[nn.Module, Tensor]
+) -> AttentionKernel:
+    """Make a kernel that attends as ``own`` does, whatever its scores are."""
+
+    def kernel(
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        visible: Tensor | None = None,
+        *,
+        scale: float | None = None,
+        bias: Tensor | None = None,
+        dropout: float = 0.0,
+    ) -> Tensor:
+        # With the identity for values, what comes out is the weights.
+        identity = torch.eye(k.size(-2), dtype=v.dtype, device=v.device).expand(
+            *k.shape[:-2], -1, -1
+        )
+        weights = own(q, k, identity, visible, scale=scale, bias=bias)
+        recorded[module] = weights
+        return weights @ v
+
+    return kernel
+
+
+def _replace_kernel(module: MultiHeadAttention, kernel: AttentionKernel) -> None:
+    del module.kernel  # a kernel that is a module itself would not give way
+    module.kernel = kernel
 
 
 def heat_map(weights: Array, rows: Sequence[str], columns: Sequence[str]) -> str:

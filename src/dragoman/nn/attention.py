@@ -6,13 +6,16 @@ Q query positions, K key positions, D model width, E width of a query or key, F 
 """
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from dragoman.nn.cache import KeyValues
+from dragoman.nn.masks import combine
+from dragoman.nn.patterns import Pattern
+from dragoman.nn.projections import HeadShape, join_heads
 
 
 class AttentionKernel(Protocol):
@@ -30,6 +33,31 @@ class AttentionKernel(Protocol):
         dropout: float = 0.0,
     ) -> Tensor:
         """Attend: q (B, H, Q, E), k (B, H, K, E), v (B, H, K, F) to (B, H, Q, F)."""
+        ...
+
+
+class AttentionPositions(Protocol):
+    """How one attention module learns where keys lie from queries: rotary, relative, biases.
+
+    The queries are always the last Q of the K key positions.
+    """
+
+    def turn(self, x: Tensor, start: int) -> Tensor:
+        """Prepare new queries or keys (B, H, L, E) at positions start .. start + L - 1."""
+        ...
+
+    def attend(
+        self,
+        kernel: AttentionKernel,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        visible: Tensor | None,
+        *,
+        scale: float | None,
+        dropout: float,
+    ) -> Tensor:
+        """Attend through ``kernel`` with positions taken into account; shapes are the kernel's."""
         ...
 
 
@@ -155,11 +183,31 @@ def check_visible(visible: Tensor | None) -> None:
         )
 
 
+class Attention(Protocol):
+    """What a layer asks of an attention module.
+
+    Any: each module keeps what it knows of past positions in a ``Known`` of its own kind.
+    """
+
+    def __call__(self, x: Tensor, memory: Tensor | None, visible: Tensor | None = None) -> Tensor:
+        """Read from ``memory`` (B, K, D), or from ``x`` itself, for each position of ``x``."""
+        ...
+
+    def extend(self, x: Tensor, past: Any, visible: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Self-attend from new positions to all past ones and themselves."""
+        ...
+
+    def read(self, x: Tensor, known: Any, visible: Tensor | None = None) -> Tensor:
+        """Attend to a memory projected before."""
+        ...
+
+    def project_memory(self, memory: Tensor, visible: Tensor | None = None) -> Any:
+        """Project a memory once, for any number of reads."""
+        ...
+
+
 class MultiHeadAttention(nn.Module):
     """Attend in several subspaces at once (section 3.2.2, figure 2 right).
-
-    One matrix holds the projections of queries, keys and values side by side, so that
-    self-attention needs a single product.
 
     Args:
         d_model: model width D.
@@ -169,8 +217,12 @@ class MultiHeadAttention(nn.Module):
         d_k: width E of a query and key; D / H unless given.
         d_v: width F of a value; ``d_k`` unless given.
         bias: whether the projections add a bias; not in the paper.
+        scale: factor on the dot products; 1 / sqrt(E) unless given.
         dropout: chance in [0, 1) that a weight is dropped in training; 0, as in the paper.
         kernel: how a head attends; inspection injects one that records.
+        pattern: which keys a position of its own sequence may see, such as ``Causal()``; all unless
+            given. It is for self-attention; reading from a memory uses the mask alone.
+        positions: how self-attention learns where keys lie; it does not unless given.
 
     Raises:
         ValueError: ``heads`` does not divide ``d_model`` and no ``d_k`` is given, or ``kv_heads``
@@ -186,23 +238,20 @@ class MultiHeadAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = False,
+        scale: float | None = None,
         dropout: float = 0.0,
         kernel: AttentionKernel = fused_attention,
+        pattern: Pattern | None = None,
+        positions: AttentionPositions | None = None,
     ) -> None:
         super().__init__()
-        kv_heads = heads if kv_heads is None else kv_heads
-        if heads < 1 or (d_k is None and d_model % heads):
-            raise ValueError(f"heads: {heads} does not divide d_model {d_model}")
-        if kv_heads < 1 or heads % kv_heads:
-            raise ValueError(f"kv_heads: {kv_heads} does not divide heads {heads}")
-        self.heads, self.kv_heads = heads, kv_heads
-        self.d_k = d_model // heads if d_k is None else d_k
-        self.d_v = self.d_k if d_v is None else d_v
-        self.widths = (heads * self.d_k, kv_heads * self.d_k, kv_heads * self.d_v)
-        self.query_key_value = nn.Linear(d_model, sum(self.widths), bias=bias)
+        self.shape = HeadShape.of(d_model, heads, kv_heads=kv_heads, d_k=d_k, d_v=d_v)
+        self.heads, self.kv_heads = heads, self.shape.kv_heads
+        self.d_k, self.d_v = self.shape.d_k, self.shape.d_v
+        self.query_key_value = self.shape.matrix(d_model, bias=bias)
         self.output = nn.Linear(heads * self.d_v, d_model, bias=bias)
-        self.dropout = dropout
-        self.kernel = kernel
+        self.scale, self.dropout = scale, dropout
+        self.kernel, self.pattern, self.positions = kernel, pattern, positions
 
     def forward(self, x: Tensor, memory: Tensor, visible: Tensor | None = None) -> Tensor:
         """Read from ``memory`` (B, K, D) what each position of ``x`` (B, Q, D) asks for.
@@ -211,8 +260,7 @@ class MultiHeadAttention(nn.Module):
             (B, Q, D). Self-attention is ``memory = x``.
         """
         if memory is x:
-            q, known = self._project_all(x)
-            return self._attend(q, known, visible)
+            return self._attend_to_self(x, None, visible)[0]
         return self.read(x, self.project_memory(memory), visible)
 
     def extend(
@@ -226,55 +274,56 @@ class MultiHeadAttention(nn.Module):
             visible: broadcastable to (B, H, Q, past + Q).
 
         Returns:
-            The output (B, Q, D), and the past grown by Q positions.
+            The output (B, Q, D), and the past grown by Q positions, without those that the pattern
+            lets no later position see.
         """
-        q, new = self._project_all(x)
-        known = new if past is None else past.append(new)
-        return self._attend(q, known, visible), known
+        y, known = self._attend_to_self(x, past, visible)
+        window = None if self.pattern is None else self.pattern.window
+        return y, known if window is None else known.last(window)
 
     def read(self, x: Tensor, known: KeyValues, visible: Tensor | None = None) -> Tensor:
         """Attend from ``x`` (B, Q, D) to a memory projected before; returns (B, Q, D)."""
-        width = self.widths[0]
-        bias = self.query_key_value.bias
-        q = F.linear(x, self.query_key_value.weight[:width], _part(bias, 0, width))
-        return self._attend(self._split(q, self.heads), known, visible)
+        q = self.shape.project_queries(self.query_key_value, x)
+        keys, values = self._shared(known)
+        dropout = self.dropout if self.training else 0.0
+        heads = self.kernel(q, keys, values, visible, scale=self.scale, dropout=dropout)
+        return self.output(join_heads(heads))
 
-    def project_memory(self, memory: Tensor) -> KeyValues:
-        """Project ``memory`` (B, K, D) to keys and values once, for any number of reads."""
-        width = self.widths[0]
-        bias = self.query_key_value.bias
-        both = F.linear(memory, self.query_key_value.weight[width:], _part(bias, width, None))
-        k, v = _blocks(both, self.widths[1:], dim=-1)
-        return KeyValues(self._split(k, self.kv_heads), self._split(v, self.kv_heads))
+    def project_memory(self, memory: Tensor, visible: Tensor | None = None) -> KeyValues:
+        """Project ``memory`` (B, K, D) to keys and values once, for any number of reads.
+
+        What is ``visible`` matters when it is read; here it is for modules that sum over keys.
+        """
+        return KeyValues(*self.shape.project_memory(self.query_key_value, memory))
 
     def projection_blocks(self) -> tuple[Tensor, Tensor, Tensor]:
         """Give the query, key and value matrices as views, each (out, D), to initialise or name."""
-        q, k, v = _blocks(self.query_key_value.weight, self.widths, dim=0)
-        return q, k, v
+        return self.shape.blocks(self.query_key_value)
 
-    def _project_all(self, x: Tensor) -> tuple[Tensor, KeyValues]:
-        q, k, v = _blocks(self.query_key_value(x), self.widths, dim=-1)
-        known = KeyValues(self._split(k, self.kv_heads), self._split(v, self.kv_heads))
-        return self._split(q, self.heads), known
-
-    def _attend(self, q: Tensor, known: KeyValues, visible: Tensor | None) -> Tensor:
-        k, v = known.keys, known.values
-        if self.kv_heads != self.heads:  # query head i uses key head i // (H / G)
-            k = k.repeat_interleave(self.heads // self.kv_heads, dim=1)
-            v = v.repeat_interleave(self.heads // self.kv_heads, dim=1)
+    def _attend_to_self(
+        self, x: Tensor, past: KeyValues | None, visible: Tensor | None
+    ) -> tuple[Tensor, KeyValues]:
+        q, k, v = self.shape.project(self.query_key_value, x)
+        if self.positions is not None:
+            start = 0 if past is None else past.length
+            q, k = self.positions.turn(q, start), self.positions.turn(k, start)
+        new = KeyValues(k, v)
+        known = new if past is None else past.append(new)
+        keys, values = self._shared(known)
+        if visible is not None:  # the pattern may have let go of the oldest keys
+            visible = visible[..., -keys.size(2) :]
+        if self.pattern is not None:
+            seen = self.pattern.mask(x.size(1), keys.size(2), device=x.device)
+            visible = combine(visible, seen)
         dropout = self.dropout if self.training else 0.0
-        heads = self.kernel(q, k, v, visible, dropout=dropout)  # (B, H, Q, F)
-        return self.output(heads.transpose(1, 2).flatten(2))  # (B, Q, D)
+        if self.positions is None:
+            heads = self.kernel(q, keys, values, visible, scale=self.scale, dropout=dropout)
+        else:
+            heads = self.positions.attend(
+                self.kernel, q, keys, values, visible, scale=self.scale, dropout=dropout
+            )
+        return self.output(join_heads(heads)), known
 
-    @staticmethod
-    def _split(x: Tensor, heads: int) -> Tensor:
-        return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)  # (B, heads, length, width)
-
-
-def _part(bias: Tensor | None, start: int, end: int | None) -> Tensor | None:
-    return None if bias is None else bias[start:end]
-
-
-def _blocks(x: Tensor, widths: tuple[int, ...], *, dim: int) -> tuple[Tensor, ...]:
-    """Cut ``x`` into views side by side."""
-    return torch.split(x, list(widths), dim)
+    def _shared(self, known: KeyValues) -> tuple[Tensor, Tensor]:
+        """Give keys and values to every query head: head i uses key head i // (H / G)."""
+        return self.shape.share(known.keys), self.shape.share(known.values)

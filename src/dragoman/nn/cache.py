@@ -8,9 +8,23 @@ Shapes: B rows, G key heads, K positions, E width of a key, F width of a value.
 """
 
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
+
+
+class Known(Protocol):
+    """What an attention module knows of some positions: keys and values, or sums over them."""
+
+    @property
+    def length(self) -> int:
+        """How many positions there have been."""
+        ...
+
+    def select(self, rows: Tensor) -> Self:
+        """Keep ``rows`` (int64, in this order, possibly repeated)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +34,39 @@ class KeyValues:
     Args:
         keys: (B, G, K, E).
         values: (B, G, K, F).
+        forgotten: positions before these that nothing can see any more.
     """
 
     keys: Tensor
     values: Tensor
+    forgotten: int = 0
 
     @property
     def length(self) -> int:
-        """How many positions K are known."""
-        return self.keys.size(2)
+        """How many positions there have been."""
+        return self.forgotten + self.keys.size(2)
 
     def append(self, new: "KeyValues") -> "KeyValues":
         """Add the positions of ``new`` after these."""
         return KeyValues(
-            torch.cat((self.keys, new.keys), dim=2), torch.cat((self.values, new.values), dim=2)
+            torch.cat((self.keys, new.keys), dim=2),
+            torch.cat((self.values, new.values), dim=2),
+            self.forgotten,
         )
+
+    def last(self, count: int) -> "KeyValues":
+        """Keep the newest ``count`` positions."""
+        surplus = self.keys.size(2) - count
+        if surplus <= 0:
+            return self
+        # Copies, so that what is forgotten is also freed.
+        keys, values = self.keys[:, :, surplus:].clone(), self.values[:, :, surplus:].clone()
+        return KeyValues(keys, values, self.forgotten + surplus)
 
     def select(self, rows: Tensor) -> "KeyValues":
         """Keep ``rows`` (int64, in this order, possibly repeated)."""
-        return KeyValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+        keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+        return KeyValues(keys, values, self.forgotten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +78,16 @@ class DecoderCache:
 
     Args:
         own: past target positions, one entry per layer (None before the first step).
-        memory: projected source, one entry per layer.
-        memory_visible: boolean, (sources, 1, 1, S): which source positions are real.
+        memory: projected source, one entry per layer; none where there is no source to read.
+        memory_visible: boolean, (sources, 1, 1, S): which source positions are real; S is 0 where
+            there is no source to read.
+        length: how many target positions have been fed.
     """
 
-    own: tuple[KeyValues | None, ...]
-    memory: tuple[KeyValues, ...]
+    own: tuple[Known | None, ...]
+    memory: tuple[Known, ...]
     memory_visible: Tensor
-
-    @property
-    def length(self) -> int:
-        """How many target positions are known."""
-        first = self.own[0] if self.own else None
-        return 0 if first is None else first.length
+    length: int = 0
 
     def select(self, rows: Tensor | None, sources: Tensor | None) -> "DecoderCache":
         """Keep hypotheses ``rows`` and ``sources`` (int64); None keeps all as they are."""
@@ -72,4 +97,4 @@ class DecoderCache:
         if sources is not None:
             memory = tuple(known.select(sources) for known in memory)
             visible = visible.index_select(0, sources)
-        return DecoderCache(own, memory, visible)
+        return DecoderCache(own, memory, visible, self.length)

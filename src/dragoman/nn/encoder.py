@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from dragoman.nn.attention import MultiHeadAttention
+from dragoman.nn.attention import Attention
 from dragoman.nn.residual import Residual
 
 
@@ -22,7 +22,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(
         self,
-        attention: MultiHeadAttention,
+        attention: Attention,
         feed_forward: nn.Module,
         residuals: tuple[Residual, Residual],
     ) -> None:

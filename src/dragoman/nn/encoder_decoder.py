@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from dragoman.nn.cache import DecoderCache
 from dragoman.nn.decoder import Decoder
-from dragoman.nn.dropout import Dropout
-from dragoman.nn.embeddings import Embedding, Generator
+from dragoman.nn.embeddings import Generator
 from dragoman.nn.encoder import Encoder
-from dragoman.nn.masks import causal_mask, combine, padding_mask
-from dragoman.nn.positions import LearnedPositions, SinusoidalPositions
+from dragoman.nn.input_layer import InputLayer
+from dragoman.nn.masks import padding_mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +28,6 @@ class Memory:
     visible: Tensor
 
 
-class InputLayer(nn.Module):
-    """Embedding plus position, with dropout on the sum (sections 3.4, 3.5, 5.4).
-
-    Args:
-        embedding: ids (B, L) to vectors (B, L, D).
-        positions: adds encodings.
-        dropout: chance in [0, 1) that an element of the sum is dropped in training.
-    """
-
-    def __init__(
-        self,
-        embedding: Embedding,
-        positions: SinusoidalPositions | LearnedPositions,
-        *,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.embedding, self.positions, self.dropout = embedding, positions, Dropout(dropout)
-
-    def forward(self, ids: Tensor, offset: int = 0) -> Tensor:
-        """Map ids (B, L), the first at position ``offset``, to (B, L, D)."""
-        return self.dropout(self.positions(self.embedding(ids), offset))
-
-
 class EncoderDecoder(nn.Module):
     """The Transformer of the paper.
 
@@ -60,7 +35,7 @@ class EncoderDecoder(nn.Module):
         source_input: source ids to vectors.
         encoder: the left stack.
         target_input: target ids to vectors.
-        decoder: the right stack.
+        decoder: the right stack, of layers whose self-attention is causal.
         generator: vectors to logits.
         padding: id of the padding piece on both sides.
     """
@@ -84,12 +59,12 @@ class EncoderDecoder(nn.Module):
     @property
     def max_source_length(self) -> int | None:
         """Most source pieces its positions allow; None is no limit."""
-        return self.source_input.positions.max_length
+        return self.source_input.max_length
 
     @property
     def max_target_length(self) -> int | None:
         """Most target pieces, the start symbol included; None is no limit."""
-        return self.target_input.positions.max_length
+        return self.target_input.max_length
 
     def forward(self, source: Tensor, target_in: Tensor) -> Tensor:
         """Score the piece after every target position.
@@ -110,10 +85,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, target_in: Tensor, memory: Memory) -> Tensor:
         """Run the decoder over ids (B, T) at once; returns hidden states (B, T, D)."""
-        visible = combine(
-            causal_mask(target_in.size(1), device=target_in.device),
-            padding_mask(target_in, self.padding),
-        )
+        visible = padding_mask(target_in, self.padding)
         x = self.target_input(target_in)
         return self.decoder(x, memory.states, visible, memory.visible)
 

@@ -3,6 +3,8 @@
 Shapes: B sentences, Q query positions, K key positions. Every mask broadcasts to (B, H, Q, K).
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -71,6 +73,40 @@ def local_mask(
     query = torch.arange(queries, device=device)[:, None] + before
     key = torch.arange(before + queries, device=device)[None, :]
     return (key - query).abs() <= half_width
+
+
+def sparse_mask(
+    queries: int,
+    keys: int | None = None,
+    *,
+    half_width: int,
+    global_positions: Sequence[int],
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """Let each query see its neighbourhood, and global positions see and be seen by all.
+
+    Longformer's pattern (Beltagy et al. 2020, arXiv 2004.05150).
+
+    Args:
+        queries: number of query positions Q, the last Q of the key positions.
+        keys: number of key positions K; Q unless given.
+        half_width: how many keys on each side.
+        global_positions: places in the sequence, from 0; those past its end are left out.
+        device: where the mask lives.
+
+    Returns:
+        Boolean, (Q, K).
+
+    Raises:
+        ValueError: there are fewer keys than queries, or ``half_width`` or a place is negative.
+    """
+    if min(global_positions, default=0) < 0:
+        raise ValueError(f"global_positions: {min(global_positions)} is negative")
+    near = local_mask(queries, keys, half_width=half_width, device=device)
+    keys = near.size(1)
+    everywhere = torch.zeros(keys, dtype=torch.bool, device=device)
+    everywhere[[place for place in global_positions if place < keys]] = True
+    return near | everywhere | everywhere[keys - queries :, None]
 
 
 def combine(*masks: Tensor | None) -> Tensor | None:

@@ -13,18 +13,22 @@ NormOrder = Literal["post", "pre"]
 class Residual(nn.Module):
     """Add a sub-layer's output to its input.
 
-    ``post``: LayerNorm(x + Dropout(Sublayer(x))), as in the paper.
-    ``pre``: x + Dropout(Sublayer(LayerNorm(x))) (Xiong et al. 2020, arXiv 2002.04745).
+    ``post``: Norm(s x + Dropout(Sublayer(x))), as in the paper.
+    ``pre``: s x + Dropout(Sublayer(Norm(x))) (Xiong et al. 2020, arXiv 2002.04745).
 
     Args:
         norm: maps (..., D) to (..., D).
         dropout: chance in [0, 1) that an element of the sub-layer's output is dropped in training.
         order: where the norm stands.
+        scale: factor s on the input; 1 in the paper, more in DeepNorm (Wang et al. 2022, arXiv
+            2203.00555).
     """
 
-    def __init__(self, norm: nn.Module, *, dropout: float, order: NormOrder = "post") -> None:
+    def __init__(
+        self, norm: nn.Module, *, dropout: float, order: NormOrder = "post", scale: float = 1.0
+    ) -> None:
         super().__init__()
-        self.norm, self.dropout, self.order = norm, Dropout(dropout), order
+        self.norm, self.dropout, self.order, self.scale = norm, Dropout(dropout), order, scale
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run ``sublayer`` inside the wiring; all shapes equal that of ``x``."""
@@ -36,5 +40,5 @@ class Residual(nn.Module):
 
     def close(self, x: Tensor, y: Tensor) -> Tensor:
         """Join the input ``x`` and the sub-layer's output ``y``."""
-        x = self.dropout.add(x, y)
+        x = self.dropout.add(x if self.scale == 1 else x * self.scale, y)
         return self.norm(x) if self.order == "post" else x

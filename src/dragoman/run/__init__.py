@@ -2,17 +2,27 @@
 
 from dragoman.run.average import average
 from dragoman.run.choose import choose_recipe
+from dragoman.run.compare import compare
+from dragoman.run.comparison.picture import draw_comparison
 from dragoman.run.diagnose import diagnose
-from dragoman.run.evaluate import Evaluation, evaluate
+from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
+from dragoman.run.load import load_model
+from dragoman.run.measure import Measurement, measure
 from dragoman.run.quickstart import quickstart_recipe, quickstart_results
 from dragoman.run.train import train
 
 __all__ = [
     "Evaluation",
+    "Measurement",
     "average",
     "choose_recipe",
+    "compare",
     "diagnose",
+    "draw_comparison",
     "evaluate",
+    "evaluate_alternatives",
+    "load_model",
+    "measure",
     "quickstart_recipe",
     "quickstart_results",
     "train",

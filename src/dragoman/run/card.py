@@ -4,8 +4,29 @@ from collections.abc import Mapping, Sequence
 
 from dragoman.bundle import library_versions
 from dragoman.recipe import Recipe, recipe_toml
-from dragoman.run.prepare import Prepared, Side
 from dragoman.training import Progress
+
+_TRANSLATOR = (
+    "Use it with `dragoman translate FOLDER < text` or "
+    '`dragoman.Translator.load("FOLDER").translate([...])`.'
+)
+USES = {
+    "encoder-decoder": _TRANSLATOR,
+    "recurrent": _TRANSLATOR,
+    "convolutional": _TRANSLATOR,
+    "decoder-only": "Use it with `dragoman generate FOLDER < prompts` or "
+    '`dragoman.LanguageModel.load("FOLDER").generate([...])`.',
+    "encoder-only": "Use it with `dragoman classify FOLDER < text` or "
+    '`dragoman.Classifier.load("FOLDER").classify([...])`; with masked pieces, '
+    "`fill([...])`.",
+}
+TITLES = {
+    "encoder-decoder": "Translation model",
+    "recurrent": "Translation model",
+    "convolutional": "Translation model",
+    "decoder-only": "Language model",
+    "encoder-only": "Encoder",
+}
 
 
 def measured(
@@ -20,7 +41,7 @@ def measured(
 
 def model_card(
     recipe: Recipe,
-    prepared: Prepared,
+    data: Sequence[str],
     progress: Progress,
     weights: str,
     results: Sequence[str],
@@ -29,7 +50,7 @@ def model_card(
 
     Args:
         recipe: all choices.
-        prepared: the text, with hashes and counts.
+        data: lines about the data, with hashes and counts.
         progress: how long the training took.
         weights: which weights these are.
         results: lines of measurements.
@@ -37,14 +58,12 @@ def model_card(
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     minutes = progress.seconds / 60
     lines = [
-        "# Translation model",
+        f"# {TITLES[recipe.model.architecture]}",
         "",
-        f"Encoder-decoder Transformer trained with Dragoman; the {weights}.",
+        f"A model of the kind {recipe.model.architecture}, trained with Dragoman; the {weights}.",
         "",
         f"- updates: {progress.step:,}, target pieces seen: {progress.target_tokens:,}, "
         f"minutes: {minutes:.1f}",
-        f"- vocabulary: {prepared.source_tokenizer.size:,} pieces"
-        + ("" if prepared.joint else f" (source), {prepared.target_tokenizer.size:,} (target)"),
         f"- versions: {versions}",
         "",
         "## Results",
@@ -53,8 +72,7 @@ def model_card(
         "",
         "## Data",
         "",
-        *_data("training", prepared.train),
-        *(_data("validation", prepared.validation) if prepared.validation is not None else []),
+        *data,
         "",
         "## Recipe",
         "",
@@ -62,13 +80,14 @@ def model_card(
         recipe_toml(recipe).rstrip(),
         "```",
         "",
-        "Use it with `dragoman translate FOLDER < text` or "
-        '`dragoman.Translator.load("FOLDER").translate([...])`.',
+        USES[recipe.model.architecture],
     ]
     return "\n".join(lines) + "\n"
 
 
-def _data(title: str, side: Side) -> list[str]:
-    counts = f"- {title}: {len(side.sources):,} pairs of {side.report.lines:,} lines"
-    counts += f" ({side.report.blank:,} blank on a side, {side.lengths.dropped:,} too long)"
-    return [counts, *(f"  - sha256 {digest} {name}" for name, digest in side.report.sha256.items())]
+def data_lines(title: str, counts: str, sha256: Mapping[str, str]) -> list[str]:
+    """Say what a set of examples was: counts, then a line for the digest of each file."""
+    return [
+        f"- {title}: {counts}",
+        *(f"  - sha256 {digest} {name}" for name, digest in sha256.items()),
+    ]

@@ -15,6 +15,7 @@ from dragoman.evaluation import (
     Score,
     bleu_tokenizers,
     corpus_score,
+    line_score,
     perplexity,
 )
 from dragoman.evaluation.validation import values_and_signatures
@@ -28,7 +29,7 @@ class Evaluation:
     Args:
         scores: metrics with their signatures.
         loss_nats: of the references, per target piece, end symbols included.
-        hypotheses: translations, one per line of the test set.
+        hypotheses: translations, one per line of the test set, or per source with alternatives.
     """
 
     scores: tuple[Score, ...]
@@ -41,22 +42,29 @@ class Evaluation:
 
     def lines(self) -> list[str]:
         """Say it for people."""
-        loss = f"loss {self.loss_nats:.4f} nats  perplexity {perplexity(self.loss_nats):.3f}"
-        return [*map(str, self.scores), loss]
+        return describe_scores(self.scores, self.loss_nats)
 
     def summary(self) -> dict[str, Any]:  # Any: as JSON holds it
         """Say it for programs."""
-        found = perplexity(self.loss_nats)
-        metrics = {
-            score.metric: {"value": score.value, "signature": score.signature}
-            for score in self.scores
-        }
-        return {
-            "sentences": len(self.hypotheses),
-            "metrics": metrics,
-            "loss_nats": self.loss_nats,
-            "perplexity": found if math.isfinite(found) else None,
-        }
+        found = summarize_scores(self.scores, self.loss_nats)
+        return {"sentences": len(self.hypotheses), **found}
+
+
+def describe_scores(scores: Sequence[Score], loss_nats: float) -> list[str]:
+    """Say metrics and loss in lines for people."""
+    loss = f"loss {loss_nats:.4f} nats  perplexity {perplexity(loss_nats):.3f}"
+    return [*map(str, scores), loss]
+
+
+def summarize_scores(scores: Sequence[Score], loss_nats: float) -> dict[str, Any]:
+    """Say metrics and loss for programs. Any: as JSON holds it."""
+    found = perplexity(loss_nats)
+    metrics = {s.metric: {"value": s.value, "signature": s.signature} for s in scores}
+    return {
+        "metrics": metrics,
+        "loss_nats": loss_nats,
+        "perplexity": found if math.isfinite(found) else None,
+    }
 
 
 def evaluate(
@@ -73,7 +81,7 @@ def evaluate(
     Args:
         translator: a loaded model.
         corpus: source and reference, raw text.
-        metrics: of ``bleu``, ``chrf``, ``ter``.
+        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``.
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
         batch_tokens: most slots in a batch.
@@ -91,9 +99,65 @@ def evaluate(
     except (ImportError, RuntimeError) as error:
         problem = f"{tokenize!r} does not work here: {str(error).strip().splitlines()[0]}"
         raise ConfigError("tokenize", problem) from None
-    search = BeamSearch() if search is None else search
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    hypotheses = _translate(translator, sources, search, batch_tokens)
+    loss = _loss(translator, sources, references, batch_tokens)
+    scores = tuple(
+        corpus_score(name, hypotheses, references, tokenize=tokenize if name == "bleu" else "")
+        for name in names
+    )
+    return Evaluation(scores, loss, hypotheses)
+
+
+def evaluate_alternatives(
+    translator: Translator,
+    corpus: Corpus,
+    *,
+    metrics: Sequence[str] = ("exact", "wer"),
+    search: BeamSearch | None = None,
+    batch_tokens: int = 4096,
+) -> Evaluation:
+    """Translate a test set in which a source may have several references, all of them right.
+
+    Lines of the same source text are one item, which is translated once and compared with the
+    closest of its references, such as the pronunciations of a word.
+
+    Args:
+        translator: a loaded model.
+        corpus: source and reference, raw text; the lines of a source may stand anywhere.
+        metrics: of ``exact`` and ``wer``.
+        search: beam 4, alpha 0.6 unless given.
+        batch_tokens: most slots in a batch.
+
+    Returns:
+        One hypothesis per distinct source, in the order of first lines; the loss is that of all
+        lines.
+
+    Raises:
+        DataError: the files cannot be read or do not fit each other.
+        ConfigError: a metric is not known, or does not compare with several references.
+    """
+    names: list[MetricName] = [check_metric(name) for name in metrics]
+    for name in names:
+        if name not in ("exact", "wer"):
+            problem = f"{name} does not compare line by line with several references"
+            raise ConfigError("metrics", problem, "choose from exact, wer")
+    references: dict[str, list[str]] = {}
+    pairs = read_aligned(corpus)
+    for pair in pairs:
+        references.setdefault(pair.source, []).append(pair.target)
+    hypotheses = _translate(translator, list(references), search, batch_tokens)
+    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    loss = _loss(translator, sources, targets, batch_tokens)
+    scores = tuple(line_score(name, hypotheses, list(references.values())) for name in names)
+    return Evaluation(scores, loss, hypotheses)
+
+
+def _translate(
+    translator: Translator, sources: Sequence[str], search: BeamSearch | None, batch_tokens: int
+) -> tuple[str, ...]:
+    search = BeamSearch() if search is None else search
     found = translator.translate(
         sources,
         beam=search.beam,
@@ -101,14 +165,15 @@ def evaluate(
         max_length=search.max_length,
         batch_tokens=batch_tokens,
     )
-    hypotheses = tuple(translation.text for translation in found)
-    scored = translator.score(sources, references, batch_tokens=batch_tokens)
-    loss = -sum(s.log_prob for s in scored) / sum(len(s.log_probs) for s in scored)
-    scores = tuple(
-        corpus_score(name, hypotheses, references, tokenize=tokenize if name == "bleu" else "")
-        for name in names
-    )
-    return Evaluation(scores, loss, hypotheses)
+    return tuple(translation.text for translation in found)
+
+
+def _loss(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_tokens: int
+) -> float:
+    """Average the surprise at given targets, in nats per piece, end symbols included."""
+    scored = translator.score(sources, targets, batch_tokens=batch_tokens)
+    return -sum(s.log_prob for s in scored) / sum(len(s.log_probs) for s in scored)
 
 
 def check_metric(name: str) -> MetricName:

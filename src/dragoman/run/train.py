@@ -7,16 +7,15 @@ from pathlib import Path
 import torch
 
 from dragoman.atomic import only_one
-from dragoman.bundle import Bundle, load_weights, read_tensors, save_bundle
-from dragoman.data import TokenBatches
-from dragoman.errors import CheckpointError, ConfigError
-from dragoman.evaluation import Validation, Validator
-from dragoman.models import ModelConfig, build_model
+from dragoman.bundle import load_weights, read_tensors, save_bundle
+from dragoman.device import choose_device
+from dragoman.errors import CheckpointError
+from dragoman.evaluation import Validation
+from dragoman.models import build_model
 from dragoman.recipe import Recipe, read_recipe
 from dragoman.run.card import measured, model_card
-from dragoman.run.evaluate import evaluate
 from dragoman.run.folder import RunFolder
-from dragoman.run.prepare import Prepared, prepare
+from dragoman.run.tasks import Task, prepare_task
 from dragoman.training import (
     Event,
     Finished,
@@ -29,7 +28,6 @@ from dragoman.training import (
     build_optimizer,
     training_loop,
 )
-from dragoman.translator import Translator, choose_device
 
 
 def train(
@@ -87,7 +85,7 @@ def _train(
     elif folder.status() == "finished" and not changed:
         yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
         return
-    prepared = prepare(recipe, folder.path, reuse=folder.status() != "new")
+    task = prepare_task(recipe, folder.path, reuse=folder.status() != "new")
     with only_one(folder.path) as ours:
         if not ours:
             raise CheckpointError(
@@ -95,18 +93,19 @@ def _train(
                 "--run"
             )
         folder.write_recipe(recipe)
-        yield from folder.record(_run(recipe, folder, prepared, device, should_stop))
+        yield from folder.record(_run(recipe, folder, task, device, should_stop))
 
 
 def _run(
     recipe: Recipe,
     folder: RunFolder,
-    prepared: Prepared,
+    task: Task,
     device: torch.device,
     should_stop: Callable[[], str],
 ) -> Iterator[Event]:
-    yield from (Notice(text=text) for text in prepared.notices())
-    run = _Run(recipe, folder, prepared, device)
+    yield from (Notice(text=text) for text in task.notices())
+    recipe = replace(recipe, validation=replace(recipe.validation, metrics=task.metrics))
+    run = _Run(recipe, folder, task, device)
     yield from folder.resume(run.trainer)
     run.check_data()
     yield run.started()
@@ -114,7 +113,7 @@ def _run(
         run.trainer,
         folder.checkpoints,
         recipe.validation,
-        run.validate if run.validator is not None else None,
+        run.validate if task.validated else None,
         on_best=run.keep,
         should_stop=should_stop,
     )
@@ -127,40 +126,21 @@ def _run(
 class _Run:
     """The parts of one run in progress."""
 
-    def __init__(
-        self, recipe: Recipe, folder: RunFolder, prepared: Prepared, device: torch.device
-    ) -> None:
-        self.recipe, self.folder, self.prepared = recipe, folder, prepared
+    def __init__(self, recipe: Recipe, folder: RunFolder, task: Task, device: torch.device) -> None:
+        self.recipe, self.folder, self.task = recipe, folder, task
         training = recipe.training
-        self.config = _complete(recipe, prepared)
         torch.manual_seed(training.seed)  # pyright: ignore[reportUnknownMemberType]  # torch's stub
         rng = torch.Generator().manual_seed(training.seed)
-        model = build_model(self.config, rng).to(device)
-        batches = TokenBatches(
-            prepared.train.sources,
-            prepared.train.targets,
-            budget=training.batch_tokens,
-            special=prepared.target_tokenizer.special,
-            seed=training.seed,
+        self.model = build_model(task.config, rng).to(device)
+        self.trainer = Trainer(
+            self.model,
+            build_optimizer(self.model.parameters(), training.optimizer),
+            task.batches(),
+            lambda batch: task.loss(self.model, batch),
+            training,
+            task.config.d_model,
         )
-        optimizer = build_optimizer(model.parameters(), training.optimizer)
-        self.trainer = Trainer(model, optimizer, batches, training, self.config.d_model)
-        self.trainer.progress = replace(self.trainer.progress, data=prepared.fingerprint)
-        self.validator = self._validator()
-
-    def _validator(self) -> Validator | None:
-        side = self.prepared.validation
-        if side is None:
-            return None
-        return Validator(
-            sources=side.sources.rows(),
-            targets=side.targets.rows(),
-            references=[pair.target for pair in side.pairs],
-            tokenizer=self.prepared.target_tokenizer,
-            search=self.recipe.decoding,
-            metrics=self.recipe.validation.metrics,
-            batch_tokens=min(self.recipe.training.batch_tokens, 8192),
-        )
+        self.trainer.progress = replace(self.trainer.progress, data=task.fingerprint)
 
     @property
     def out_of_patience(self) -> bool:
@@ -169,7 +149,7 @@ class _Run:
 
     def check_data(self) -> None:
         """See that the run goes on with the text it began with."""
-        if self.trainer.progress.data != self.prepared.fingerprint:
+        if self.trainer.progress.data != self.task.fingerprint:
             raise CheckpointError(
                 f"{self.folder.path}: the training text is not what this run began with; put it "
                 "back, or choose another --run"
@@ -180,13 +160,12 @@ class _Run:
             step=self.trainer.progress.step,
             steps=self.trainer.steps,
             parameters=sum(weight.numel() for weight in self.trainer.model.parameters()),
-            pairs=len(self.prepared.train.sources),
+            pairs=self.task.examples,
             batches_per_epoch=self.trainer.batches.batches_in_epoch,
         )
 
     def validate(self) -> Validation:
-        assert self.validator is not None
-        return self.validator(self.trainer.model)
+        return self.task.validate(self.model)
 
     def keep(self, event: Validated) -> None:
         """Put the best weights so far into the run folder."""
@@ -196,15 +175,15 @@ class _Run:
 
     def write(self, weights: str, lines: Sequence[str] = ()) -> None:
         """Write the model folder with the weights as they are."""
-        card = model_card(self.recipe, self.prepared, self.trainer.progress, weights, lines)
-        save_bundle(self.folder.path, self._bundle(), card)
+        card = model_card(self.recipe, self.task.card(), self.trainer.progress, weights, lines)
+        save_bundle(self.folder.path, self.task.bundle(self.model), card)
 
     def finish(self) -> Iterator[Event]:
         """Choose between the best single weights and the average of the last checkpoints (6.1)."""
         progress = self.trainer.progress
         lines: list[str] = []
         weights = self._average()
-        if self.validator is not None:
+        if self.task.validated:
             result = self.validate()
             if self._best_beats(result):
                 yield Notice(text=f"not better than update {progress.best_step:,}: the {weights}")
@@ -212,14 +191,7 @@ class _Run:
                 self._load(read_tensors(self.folder.path / "model.safetensors"))
                 result = self.validate()
             lines += measured("validation", result.loss_nats, *result.by_metric())
-        if self.recipe.data.test is not None:
-            found = evaluate(
-                Translator(self._bundle()),
-                self.recipe.data.test,
-                metrics=self.recipe.validation.metrics,
-                search=self.recipe.decoding,
-            )
-            lines += measured("test", found.loss_nats, *found.by_metric())
+        lines += self.task.test(self.model)
         yield from (Notice(text=line) for line in lines)
         self.write(weights, lines)
         yield Finished(
@@ -237,42 +209,11 @@ class _Run:
 
     def _best_beats(self, result: Validation) -> bool:
         validation, best = self.recipe.validation, self.trainer.progress.best
-        value = result.value(validation.metrics)
-        noise = validation.metrics[:1] == ("bleu",) and max(value, best or 0.0) < 1.0
+        value = result.value(self.task.metrics)
+        noise = self.task.metrics[:1] == ("bleu",) and max(value, best or 0.0) < 1.0
         if value == best or noise:  # the same weights, or a BLEU that says nothing
             return False
         return validation.keep_best and best is not None and not better(validation, value, best)
 
     def _load(self, weights: Mapping[str, torch.Tensor]) -> None:
-        load_weights(self.trainer.model, weights, str(self.folder.path))
-
-    def _bundle(self) -> Bundle:
-        return Bundle(
-            self.config,
-            self.trainer.model,
-            self.prepared.source_tokenizer,
-            self.prepared.target_tokenizer,
-        )
-
-
-def _complete(recipe: Recipe, prepared: Prepared) -> ModelConfig:
-    """Fill in what only the tokenizers know.
-
-    Raises:
-        ConfigError: the recipe names other vocabulary sizes.
-    """
-    source, target = prepared.source_tokenizer, prepared.target_tokenizer
-    found = (source.size, None if source is target else target.size)
-    given = (recipe.model.vocabulary, recipe.model.target_vocabulary)
-    if given != (None, None) and given != found:
-        raise ConfigError(
-            "model.vocabulary",
-            f"{given[0]} is not what the tokenizer has, {found[0]}",
-            "leave it out",
-        )
-    return replace(
-        recipe.model,
-        vocabulary=found[0],
-        target_vocabulary=found[1],
-        padding=target.special.padding,
-    )
+        load_weights(self.model, weights, str(self.folder.path))

@@ -1,13 +1,44 @@
 """Text to ids and back, and how vocabularies are learnt; knows no tensors, models or corpora."""
 
-from dragoman.tokenization.learning import TokenizerConfig, learn_bpe, learn_tokenizers
+from dragoman.tokenization.byte_pair import (
+    BytePairMerge,
+    Pair,
+    apply_merges,
+    best_pair,
+    learn_merges,
+)
+from dragoman.tokenization.config import TargetTokenizer, TokenizerConfig
+from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
 from dragoman.tokenization.tokenizer import NormalForm, SpecialIds, Tokenizer
+from dragoman.tokenization.wordpiece import (
+    WordPieceMerge,
+    apply_wordpiece_merges,
+    encode_word,
+    learn_wordpiece,
+    pair_score,
+    split_word,
+)
+from dragoman.tokenization.wordpiece_counts import learn_wordpiece_fast
 
 __all__ = [
+    "BytePairMerge",
     "NormalForm",
+    "Pair",
     "SpecialIds",
+    "TargetTokenizer",
     "Tokenizer",
     "TokenizerConfig",
+    "WordPieceMerge",
+    "apply_merges",
+    "apply_wordpiece_merges",
+    "best_pair",
+    "encode_word",
     "learn_bpe",
+    "learn_merges",
+    "learn_tokenizer",
     "learn_tokenizers",
+    "learn_wordpiece",
+    "learn_wordpiece_fast",
+    "pair_score",
+    "split_word",
 ]

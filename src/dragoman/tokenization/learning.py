@@ -1,83 +1,45 @@
 """Learn a vocabulary from text: byte-pair encoding (Sennrich et al. 2016, arXiv 1508.07909).
 
 The paper shares one vocabulary of about 37,000 pieces between both languages (section 5.1). The
-same lines give the same vocabulary, whatever the number of threads.
+same lines give the same vocabulary, whatever the number of threads. The other kinds are learnt in
+``lookup.py``; ``learn_tokenizer`` chooses.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Literal, cast
+from typing import cast
 
 import tokenizers
 from tokenizers import Regex, models, pre_tokenizers, trainers
 
-from dragoman.configfile import record
-from dragoman.errors import ConfigError, DataError
+from dragoman.tokenization.config import TokenizerConfig
+from dragoman.tokenization.lookup import (
+    learn_characters,
+    learn_wordpieces,
+    learn_words,
+    normalised_lines,
+    rank,
+)
 from dragoman.tokenization.tokenizer import (
-    BYTE_PIECES,
     SPECIAL_PIECES,
     Json,
-    NormalForm,
     SpecialIds,
     Tokenizer,
     assemble,
-    refuse_surrogates,
     text_normalizer,
     word_splitter,
 )
 
 
-@record
-class TokenizerConfig:
-    """The ``[tokenizer]`` table of a recipe.
-
-    Args:
-        kind: how the vocabulary is learnt.
-        size: pieces at most, special symbols and byte pieces included; little text gives fewer.
-        joint: one vocabulary for both sides, as in the paper; otherwise each has ``size`` pieces.
-        normal_form: Unicode form that all text is brought to; ``NFKC`` and ``NFKD`` also fold
-            characters such as ﬁ, ① and full-width letters.
-        byte_fallback: spell characters without a piece in bytes; otherwise they are unknown, and
-            missing from decoded text.
-
-    Raises:
-        ConfigError: ``size`` leaves no room to learn anything.
-    """
-
-    kind: Literal["bpe"] = "bpe"
-    size: int = 8_000
-    joint: bool = True
-    normal_form: NormalForm = "NFC"
-    byte_fallback: bool = True
-
-    def __post_init__(self) -> None:
-        """Check what no single field can."""
-        least = self.reserved + 2  # half of what is left, rounded down, is for characters
-        if self.size < least:
-            taken = f"{len(SPECIAL_PIECES)} special symbols"
-            taken += f" and {len(BYTE_PIECES)} byte pieces" if self.byte_fallback else ""
-            raise ConfigError(
-                "size", f"{self.size} leaves no room beside {taken}", f"give at least {least}"
-            )
-
-        if self.size > 1_000_000:
-            raise ConfigError("size", f"{self.size} pieces are more than 1000000", "try 32000")
-
-    @property
-    def reserved(self) -> int:
-        """Pieces that are there before anything is learnt."""
-        return len(SPECIAL_PIECES) + (len(BYTE_PIECES) if self.byte_fallback else 0)
-
-
 def learn_tokenizers(
     sources: Iterable[str], targets: Iterable[str], config: TokenizerConfig
 ) -> tuple[Tokenizer, Tokenizer]:
-    """Learn the vocabulary of each side; the same object twice when ``config.joint``.
+    """Learn the vocabulary of each side; the same object twice when ``config.shared``.
 
     Args:
-        sources: lines of the source side, read as ``learn_bpe`` reads them.
+        sources: lines of the source side, read as ``learn_tokenizer`` reads them.
         targets: lines of the target side.
         config: what to learn.
 
@@ -85,10 +47,33 @@ def learn_tokenizers(
         DataError: there is no text to learn from.
         ValueError: a line is not Unicode text.
     """
-    if config.joint:
-        both = learn_bpe(_Together((_readable_twice(sources), _readable_twice(targets))), config)
-        return both, both
-    return learn_bpe(sources, config), learn_bpe(targets, config)
+    if config.shared:
+        both = _Together((_readable_twice(sources), _readable_twice(targets)))
+        tokenizer = learn_tokenizer(both, config)
+        return tokenizer, tokenizer
+    return learn_tokenizer(sources, config), learn_tokenizer(targets, config.of_target())
+
+
+def learn_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+    """Learn the vocabulary of one stream of text, such as that of a language model.
+
+    Args:
+        lines: text; may be read twice, and is kept in memory then if it can be read only once.
+        config: what to learn; ``joint`` and ``target`` have no meaning here.
+
+    Raises:
+        DataError: there is no text to learn from.
+        ValueError: a line is not Unicode text.
+    """
+    match config.kind:
+        case "bpe":
+            return learn_bpe(lines, config)
+        case "wordpiece":
+            return learn_wordpieces(lines, config)
+        case "character":
+            return learn_characters(lines, config)
+        case "word":
+            return learn_words(lines, config)
 
 
 def learn_bpe(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
@@ -106,8 +91,11 @@ def learn_bpe(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
         ValueError: a line is not Unicode text, or the second reading differs from the first.
     """
     lines = _readable_twice(lines)
-    room = config.size - config.reserved
-    common, rare = _alphabet(lines, config.normal_form, room // 2)
+    counts: Counter[str] = Counter()
+    for line in normalised_lines(lines, config.normal_form):
+        counts.update(line)
+    ranked = rank(counts)
+    common, rare = ranked[: config.room // 2], ranked[config.room // 2 :]
     learner = tokenizers.Tokenizer(models.BPE())
     learner.normalizer = text_normalizer(config.normal_form)
     # The library's own limit on the alphabet breaks ties by chance and then joins the neighbours
@@ -115,17 +103,16 @@ def learn_bpe(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
     cut = [pre_tokenizers.Split(_any_of(rare), "removed")] if rare else []
     learner.pre_tokenizer = pre_tokenizers.Sequence([*cut, word_splitter()])
     learner.train_from_iterator(
-        lines, trainers.BpeTrainer(vocab_size=room, min_frequency=2, show_progress=False)
+        lines, trainers.BpeTrainer(vocab_size=config.room, min_frequency=2, show_progress=False)
     )
     ids = learner.get_vocab()
     pieces = sorted(ids, key=ids.__getitem__)
-    if {piece for piece in pieces if len(piece) == 1} != common:
+    if {piece for piece in pieces if len(piece) == 1} != {*common}:
         raise ValueError("lines: the second reading differs from the first")
     learnt = cast("Json", json.loads(learner.to_str()))
     merges = cast("list[list[str]]", learnt["model"]["merges"])
-    reserved = (*SPECIAL_PIECES, *(BYTE_PIECES if config.byte_fallback else ()))
     model = models.BPE(
-        vocab={piece: number for number, piece in enumerate((*reserved, *pieces))},
+        vocab={piece: number for number, piece in enumerate((*config.reserved_pieces, *pieces))},
         merges=[(left, right) for left, right in merges],
         unk_token=SPECIAL_PIECES[SpecialIds().unknown],
         byte_fallback=config.byte_fallback,
@@ -145,21 +132,6 @@ class _Together:
 
 def _readable_twice(lines: Iterable[str]) -> Iterable[str]:
     return list(lines) if isinstance(lines, Iterator) else lines
-
-
-def _alphabet(
-    lines: Iterable[str], normal_form: NormalForm, limit: int
-) -> tuple[set[str], list[str]]:
-    """Part the characters into the ``limit`` most frequent and the rest; equals by code point."""
-    normalizer = text_normalizer(normal_form)
-    counts: Counter[str] = Counter()
-    for number, line in enumerate(lines, 1):
-        refuse_surrogates(line, f"line {number}: ")
-        counts.update(normalizer.normalize_str(line))
-    if not counts:
-        raise DataError("training text", "is empty", "name files that hold text")
-    ranked = sorted(counts, key=lambda character: (-counts[character], character))
-    return set(ranked[:limit]), ranked[limit:]
 
 
 def _any_of(characters: Sequence[str]) -> Regex:

@@ -4,8 +4,8 @@ The law: ``decode(encode(text)) == normalize(text)`` for every string. What make
 
 - Pieces hold literal spaces; no visible stand-in such as ``▁`` could be mistaken for text. One
   space goes before the text, so that its first word gets the ids it has elsewhere, and comes off
-  again.
-- Characters without a piece become their UTF-8 bytes, pieces ``<0x00>`` to ``<0xFF>``.
+  again; not so when pieces are single characters.
+- What has no piece becomes its UTF-8 bytes, pieces ``<0x00>`` to ``<0xFF>``.
 - ``<`` is always cut off as a piece of its own. So no text, typed by a user or learnt from, forms
   ``</s>``, ``<pad>`` or ``<0x41>``: control ids enter through the API only.
 """
@@ -54,9 +54,10 @@ _WORDS = "|".join(
 )
 
 
-def text_normalizer(form: NormalForm) -> normalizers.Normalizer:
-    """Bring text to a Unicode normal form, then put one space before it unless it is empty."""
-    return normalizers.Sequence([*_form_steps(form), normalizers.Prepend(" ")])
+def text_normalizer(form: NormalForm, *, lead: str = " ") -> normalizers.Normalizer:
+    """Bring text to a Unicode normal form, then put ``lead`` before it unless it is empty."""
+    steps = _form_steps(form)
+    return normalizers.Sequence([*steps, normalizers.Prepend(lead)] if lead else steps)
 
 
 def word_splitter() -> pre_tokenizers.PreTokenizer:
@@ -80,7 +81,8 @@ class Tokenizer:
         self._backend = backend
         self._pieces = {number: piece for piece, number in vocabulary.items()}
         self.special = _special_ids(vocabulary)
-        self.normal_form: NormalForm = _normal_form(settings["normalizer"])
+        self.normal_form: NormalForm
+        self.normal_form, self._lead = _normal_form(settings["normalizer"])
         self._form = normalizers.Sequence(_form_steps(self.normal_form))
         self._bytes = {number: _piece_bytes(piece) for number, piece in self._pieces.items()}
         self._bytes |= dict.fromkeys(astuple(self.special), b"")
@@ -94,7 +96,7 @@ class Tokenizer:
     def encode(self, text: str) -> list[int]:
         """Turn text into ids, without start or end symbols.
 
-        A character that has neither a piece nor byte pieces becomes ``special.unknown``.
+        What has neither a piece nor byte pieces becomes ``special.unknown``.
 
         Raises:
             ValueError: the text holds half a surrogate pair, which is no Unicode character.
@@ -132,7 +134,7 @@ class Tokenizer:
             text = b"".join([self._bytes[number] for number in ids])
         except KeyError as error:
             raise self._outside(error) from None
-        return text.decode("utf-8", errors="replace").removeprefix(" ")
+        return text.decode("utf-8", errors="replace").removeprefix(self._lead)
 
     def decode_many(self, many: Iterable[Iterable[int]]) -> list[str]:
         """Turn lists of ids into texts, in order."""
@@ -216,23 +218,32 @@ class Tokenizer:
         return ValueError(f"id {error.args[0]} is outside the vocabulary of {self.size:,} pieces")
 
 
-def assemble(model: models.Model, normal_form: NormalForm) -> Tokenizer:
+def assemble(
+    model: models.Model,
+    normal_form: NormalForm,
+    *,
+    splitter: pre_tokenizers.PreTokenizer | None = None,
+    lead: str = " ",
+) -> Tokenizer:
     """Put a learnt vocabulary between the steps before and after it.
 
     Args:
         model: of the library; its pieces hold literal spaces and begin with ``SPECIAL_PIECES``.
         normal_form: what text is brought to first.
+        splitter: cuts text into the stretches that a piece may not cross, and loses nothing;
+            ``word_splitter`` unless given.
+        lead: goes before the text and comes off again: a space, or nothing when no piece tells
+            the beginning of a word.
 
     Raises:
         ModelError: the vocabulary breaks a promise of ``Tokenizer``.
     """
     backend = tokenizers.Tokenizer(model)
-    backend.normalizer = text_normalizer(normal_form)
-    backend.pre_tokenizer = word_splitter()
+    backend.normalizer = text_normalizer(normal_form, lead=lead)
+    backend.pre_tokenizer = splitter or word_splitter()
     # For others who read the file; `Tokenizer.decode` does the same, and invalid bytes better.
-    backend.decoder = decoders.Sequence(
-        [decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-    )
+    strip = [decoders.Strip(lead, 1, 0)] if lead else []
+    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), *strip])
     return Tokenizer(backend)
 
 
@@ -267,13 +278,14 @@ def _form_steps(form: NormalForm) -> list[normalizers.Normalizer]:
             return []
 
 
-def _normal_form(normalizer: Json | None) -> NormalForm:
-    """Find the form again in what ``text_normalizer`` became in the file."""
+def _normal_form(normalizer: Json | None) -> tuple[NormalForm, str]:
+    """Find the form and the lead again in what ``text_normalizer`` became in the file."""
     for form in cast("tuple[NormalForm, ...]", get_args(NormalForm)):
-        steps = [] if form == "none" else [{"type": form}]
-        steps.append({"type": "Prepend", "prepend": " "})
-        if normalizer == {"type": "Sequence", "normalizers": steps}:
-            return form
+        for lead in (" ", ""):
+            steps = [] if form == "none" else [{"type": form}]
+            steps += [{"type": "Prepend", "prepend": lead}] if lead else []
+            if normalizer == {"type": "Sequence", "normalizers": steps}:
+                return form, lead
     raise ModelError("changes text in a way this version does not know")
 
 

@@ -121,13 +121,14 @@ class ValidationConfig:
 
     Args:
         every: updates between validations.
-        metrics: computed on translations by the real search; the first decides what is best.
-            Without any, the loss decides.
+        metrics: the first decides what is best; without any, the loss does. Those of translations
+            are computed with the real search. Unset means what suits the model: BLEU and chrF for
+            translations, accuracy for classes, the loss alone for language models.
         patience: end the run after this many validations without a better one; unset means never.
         keep_best: whether the finished model may be the best validated one.
     """
 
     every: Count = 1_000
-    metrics: tuple[MetricName, ...] = ("bleu", "chrf")
+    metrics: tuple[MetricName, ...] | None = None
     patience: Count | None = None
     keep_best: bool = True

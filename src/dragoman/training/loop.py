@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from torch import nn
 
-from dragoman.data import Batch, TokenBatches
+from dragoman.data import Batches
 from dragoman.errors import DragomanError
-from dragoman.evaluation import Validation
-from dragoman.nn import EncoderDecoder
+from dragoman.evaluation import Validation, lower_is_better
 from dragoman.training.checkpoint import Progress, clean, save_checkpoint
 from dragoman.training.config import TrainingConfig, ValidationConfig
 from dragoman.training.events import Event, Saved, StepDone, Stopped, Validated
-from dragoman.training.loss import projected_cross_entropy
 from dragoman.training.meter import Clock, Meter
+from dragoman.training.objectives import Counted, Objective
 from dragoman.training.optimizer import set_rate
 
 
@@ -35,19 +35,22 @@ class Trainer:
         model: is changed in place.
         optimizer: over the model's weights.
         batches: endless, with a position that can be saved.
+        objective: the summed loss of a batch, in nats.
         config: the training table.
         d_model: scales the paper's schedule.
     """
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: nn.Module,
         optimizer: torch.optim.Optimizer,
-        batches: TokenBatches,
+        batches: Batches[Counted],
+        objective: Objective,
         config: TrainingConfig,
         d_model: int,
     ) -> None:
         self.model, self.optimizer, self.batches, self.config = model, optimizer, batches, config
+        self.objective = objective
         self.steps = config.last_step(batches.batches_in_epoch)
         self.rate = config.learning_rate(d_model, self.steps)
         self.progress = Progress(batches=batches.state())
@@ -75,7 +78,7 @@ class Trainer:
         total = sum(batch.target_tokens for batch in window)
         loss = torch.zeros((), device=self.device)
         for batch in window:
-            summed = self._summed_loss(batch)
+            summed = self.objective(batch)
             (summed / total).backward()  # pyright: ignore[reportUnknownMemberType]  # torch's stub
             loss += summed.detach()
         step = self.progress.step + 1
@@ -97,25 +100,13 @@ class Trainer:
         self.progress = progress
         self.batches.restore(dict(progress.batches))
 
-    def _window(self) -> list[Batch]:
-        window: list[Batch] = []
+    def _window(self) -> list[Counted]:
+        window: list[Counted] = []
         while len(window) < self.config.accumulate and not (
             self.config.epochs is not None and self.batches.epoch > self.config.epochs
         ):
             window.append(self.batches.next_batch())
         return window
-
-    def _summed_loss(self, batch: Batch) -> torch.Tensor:
-        source, target_in = batch.source.to(self.device), batch.target_in.to(self.device)
-        targets = batch.target_out.to(self.device)
-        hidden = self.model.decode(target_in, self.model.encode(source))
-        real = targets != self.model.padding  # the costly product only where a target is
-        return projected_cross_entropy(
-            hidden[real],
-            self.model.generator.table,
-            targets[real],
-            smoothing=self.config.label_smoothing,
-        )
 
     def _gradient_norm(self, measure: bool) -> float:
         weights = list(self.model.parameters())
@@ -209,17 +200,16 @@ def save(trainer: Trainer, folder: Path) -> Saved:
 
 
 def better(validation: ValidationConfig, value: float, best: float | None) -> bool:
-    """Whether a validation beats the best so far: higher metric, or lower loss or TER."""
-    lower_is_better = not validation.metrics or validation.metrics[0] == "ter"
+    """Whether a validation beats the best so far, by the first metric, or by the loss."""
     if best is None:
         return True
-    return value < best if lower_is_better else value > best
+    return value < best if lower_is_better(validation.metrics) else value > best
 
 
 def _validated(
     trainer: Trainer, validation: ValidationConfig, result: Validation, clock: Clock
 ) -> Validated:
-    value = result.value(validation.metrics)
+    value = result.value(validation.metrics or ())
     best = better(validation, value, trainer.progress.best)
     progress = trainer.progress
     if best:

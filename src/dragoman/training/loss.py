@@ -70,7 +70,7 @@ def projected_cross_entropy(
         chunk: targets whose logits exist at the same time.
 
     Returns:
-        A scalar in nats.
+        A scalar in nats, in float32 at least.
     """
     loss = _ProjectedCrossEntropy.apply(hidden, table, targets, smoothing, chunk)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]  # torch's stub
     return cast("Tensor", loss)
@@ -105,9 +105,11 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             p.scatter_add_(1, gold, torch.full_like(gold_logit, smoothing - 1))
             torch.mm(p, table, out=grad_hidden[start : start + chunk])
             grad_table.addmm_(p.t(), h)
-        loss -= smoothing / pieces * (hidden.sum(0) @ table.sum(0))
+        # Sums over thousands of targets or pieces leave the range of float16.
+        wide = torch.promote_types(hidden.dtype, torch.float32)
+        loss -= smoothing / pieces * (hidden.sum(0, dtype=wide) @ table.sum(0, dtype=wide))
         ctx.save_for_backward(grad_hidden, grad_table)
-        return loss.to(hidden.dtype)
+        return loss.to(wide)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:

@@ -1,6 +1,5 @@
 """Text in, text out: the few lines most users need."""
 
-from dragoman.translator.device import choose_device, choose_dtype
 from dragoman.translator.translation import Candidate, Translation, has_letters, one_line
 from dragoman.translator.translator import SOURCE_LIMIT, TooLong, Translator
 
@@ -10,8 +9,6 @@ __all__ = [
     "TooLong",
     "Translation",
     "Translator",
-    "choose_device",
-    "choose_dtype",
     "has_letters",
     "one_line",
 ]

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import is_blank, pad_rows
 from dragoman.decoding import BeamSearch, Hypothesis, PrefixTooLong, decode
-from dragoman.errors import ConfigError
+from dragoman.device import choose_device, choose_dtype
+from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
-from dragoman.translator.device import choose_device, choose_dtype
+from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.translation import (
     Candidate,
     Translation,
@@ -29,10 +30,21 @@ class Translator:
 
     Args:
         bundle: model, config and tokenizers; ``load`` reads them from a folder.
+
+    Raises:
+        ModelError: the model has no decoder that reads a source.
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self.bundle = bundle
+        if isinstance(bundle.model, CausalLM | EncoderOnly):
+            use = "generate (dragoman.LanguageModel in Python)"
+            if isinstance(bundle.model, EncoderOnly):
+                use = "classify or fill (dragoman.Classifier in Python)"
+            raise ModelError(
+                f"a model of the kind {bundle.config.architecture} does not translate; use "
+                f"dragoman {use}"
+            )
+        self.bundle, self.model = bundle, bundle.model
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
 
@@ -56,7 +68,10 @@ class Translator:
             raise ConfigError("engine", f"{engine!r} is not an engine", "choose from auto, torch")
         bundle = load_bundle(Path(folder), choose_device(device))
         bundle.model.to(choose_dtype(dtype))
-        return cls(bundle)
+        try:
+            return cls(bundle)
+        except ModelError as error:
+            raise ModelError(f"{folder}: {error}") from None
 
     def translate(
         self,
@@ -105,7 +120,7 @@ class Translator:
         ]
         found = iter(
             decode(
-                self.bundle.model,
+                self.model,
                 [part for plan in plans for part in plan.parts],
                 search,
                 self.special,
@@ -138,7 +153,7 @@ class Translator:
             ValueError: the counts differ.
         """
         return score_targets(
-            self.bundle.model,
+            self.model,
             self.bundle.source_tokenizer.encode_many(sources),
             self.bundle.target_tokenizer.encode_many(targets),
             start=self.special.start,
@@ -157,12 +172,15 @@ class Translator:
         ]
 
     def _attention(self, source: str, target: str) -> AttentionMaps:
+        if not isinstance(self.model, EncoderDecoder):
+            kind = self.bundle.config.architecture
+            raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
         padding = self.bundle.config.padding
-        device = next(self.bundle.model.parameters()).device
+        device = next(self.model.parameters()).device
         source_ids = [*self.bundle.source_tokenizer.encode(source), self.special.end]
         target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
         encoder, decoder, cross = attention_maps(
-            self.bundle.model,
+            self.model,
             pad_rows([source_ids], padding).to(device),
             pad_rows([target_ids], padding).to(device),
         )

@@ -1,6 +1,7 @@
-"""Scaled dot-product attention, its weights and gradients, and local attention."""
+"""Scaled dot-product attention, its weights and gradients; local, sparse, linear, by blocks."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,11 +9,15 @@ from torch import Tensor
 from dragoman.nn import (
     AttentionKernel,
     MultiHeadAttention,
+    Sparse,
     attention_scores,
     attention_weights,
+    blockwise_attention,
     causal_mask,
     combine,
+    linear_attention,
     local_mask,
+    running_attention,
 )
 from tests.golden.case import Case
 from tests.golden.kinds.weights import Recorder, attention_from, feed_forward_from
@@ -159,12 +164,33 @@ def restricted_attention(case: Case) -> dict[str, Tensor | int]:
     }
 
 
-def flash_attention_output(case: Case) -> dict[str, Tensor]:
-    return {"output": case.kernel(*map(case.tensor, "qkv"), scale=case.inputs["scale"])}
+def sparse_attention(case: Case) -> dict[str, Tensor | None]:
+    q, k, v = map(case.tensor, "qkv")
+    pattern = Sparse(case.inputs["half_width"], tuple(case.inputs["global"]))
+    visible = pattern.mask(len(q), len(k), device=q.device)
+    output = case.kernel(q, k, v, visible, scale=case.inputs["scale"])
+    return {"visible": visible, "output": output}
+
+
+def linear(case: Case) -> dict[str, Tensor]:
+    q, k, v = map(case.tensor, "qkv")
+    return {"output": linear_attention(q, k, v, causal=case.inputs["causal"])}
+
+
+def flash_attention(case: Case) -> dict[str, Any]:  # Any: a tensor, and one table a block
+    q, k, v = map(case.tensor, "qkv")
+    scale, block = case.inputs["scale"], case.inputs["block"]
+    states = running_attention(q, k, v, scale=scale, block=block)
+    return {
+        "output": blockwise_attention(q, k, v, scale=scale, block=block),
+        "trace": [{"row_max": state.row_max, "row_sum": state.row_sum} for state in states],
+    }
 
 
 KINDS = {
     "dot_product_moments": dot_product_moments,
+    "flash_attention": flash_attention,
+    "linear_attention": linear,
     "masked_softmax": masked_softmax,
     "permutation": permutation,
     "restricted_attention": restricted_attention,
@@ -174,6 +200,6 @@ KINDS = {
     "sdpa_columns": sdpa_columns,
     "softmax": softmax,
     "softmax_jacobian": softmax_jacobian,
+    "sparse_attention": sparse_attention,
     "two_layer_attention_ffn": two_layer_attention_ffn,
 }
-PARTS = {"flash_attention": flash_attention_output}  # without the running maximum and sum

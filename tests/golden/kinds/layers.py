@@ -1,28 +1,46 @@
-"""Feed-forward networks, norms, residual wiring, dropout and embeddings."""
+"""Norms, patches, residual wiring, dropout and embeddings."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dragoman.nn import Dropout, Embedding, Generator, Residual, reference_layer_norm, sinusoids
+from dragoman.nn import (
+    Dropout,
+    Embedding,
+    Generator,
+    Residual,
+    note_layer_norm,
+    patchify,
+    reference_layer_norm,
+    sinusoids,
+    standardize,
+)
 from dragoman.training.loss import reference_cross_entropy
 from tests.golden.case import Case
-from tests.golden.kinds.weights import feed_forward_from, norm_from
+from tests.golden.kinds.weights import norm_from
 
 
-def feed_forward(case: Case) -> dict[str, Tensor]:
-    weights, activation = case.reals(case.inputs["weights"]), case.inputs.get("activation", "relu")
-    return {"output": feed_forward_from(weights, activation)(case.tensor("x")[None])[0]}
-
-
-def layer_norm_default(case: Case) -> dict[str, Tensor]:
-    """Both forms that exist: the module and its slow twin, which must agree."""
+def layer_norm(case: Case) -> dict[str, Tensor]:
+    """The module and its slow twin, which must agree, and the note's form."""
     x, weights = case.tensor("x"), {"gain": case.tensor("gain"), "bias": case.tensor("bias")}
     eps = case.inputs["eps_default"]
     slow = reference_layer_norm(x, weights["gain"], weights["bias"], eps)
     tolerance = case.raw["tolerance"]["float64" if case.dtype == torch.float64 else "float32"]
     fast = norm_from(weights, eps)(x)
     torch.testing.assert_close(fast, slow, atol=tolerance, rtol=tolerance)
-    return {"default": fast, "default_eps_1e-6": norm_from(weights, 1e-6)(x)}
+    return {
+        "default": fast,
+        "default_eps_1e-6": norm_from(weights, 1e-6)(x),
+        "note_form": note_layer_norm(x, weights["gain"], weights["bias"], case.inputs["eps_note"]),
+    }
+
+
+def batch_vs_layer(case: Case) -> dict[str, Tensor]:
+    x, eps = case.tensor("x"), case.inputs["eps"]
+    return {"layer_norm": standardize(x, 1, eps), "batch_norm": standardize(x, 0, eps)}
+
+
+def patches(case: Case) -> dict[str, Tensor]:
+    return {"patches": patchify(case.tensor("image"), case.inputs["patch"])}
 
 
 def sublayer(case: Case) -> dict[str, Tensor]:
@@ -67,6 +85,14 @@ def tied_embedding(case: Case) -> dict[str, Tensor]:
     }
 
 
+def generator(case: Case) -> dict[str, Tensor]:
+    table, bias = nn.Parameter(case.tensor("W").T), case.tensor("b")
+    output = Generator(table, bias=True).to(case.dtype)
+    assert output.bias is not None
+    output.bias.data.copy_(bias)
+    return {"log_probs": log_softmax(output(case.tensor("x")))}
+
+
 def embedding_norm(case: Case) -> dict[str, Tensor]:
     """A row whose every element is the standard deviation has the root-mean-square length."""
     d_model = case.inputs["d_model"]
@@ -80,11 +106,12 @@ def embedding_norm(case: Case) -> dict[str, Tensor]:
 
 
 KINDS = {
+    "batch_vs_layer": batch_vs_layer,
     "dropout": dropout,
     "embedding_norm": embedding_norm,
-    "feed_forward": feed_forward,
-    "ffn_as_convolution": feed_forward,
+    "generator": generator,
+    "layer_norm": layer_norm,
+    "patchify": patches,
     "sublayer": sublayer,
     "tied_embedding": tied_embedding,
 }
-PARTS = {"layer_norm": layer_norm_default}  # without the note's form

@@ -1,11 +1,30 @@
-"""Sinusoidal and learned positions."""
+"""Positions: sinusoidal, learned, relative, rotary and as biases."""
 
 import math
 
 import torch
 from torch import Tensor
 
-from dragoman.nn import Embedding, InputLayer, LearnedPositions, SinusoidalPositions, sinusoids
+from dragoman.nn import (
+    AlibiBias,
+    Embedding,
+    InputLayer,
+    LearnedPositions,
+    RelativePositions,
+    SinusoidalPositions,
+    UnclippedRelativePositions,
+    alibi_bias,
+    alibi_slopes,
+    attention_scores,
+    attention_weights,
+    causal_mask,
+    relative_bias,
+    relative_rows,
+    rotate,
+    sinusoids,
+    t5_bucket,
+    unclipped_bias,
+)
 from tests.golden.case import Case
 
 
@@ -94,11 +113,92 @@ def learned_position(case: Case) -> dict[str, Tensor | bool]:
     return {"sum": positions(case.tensor("x")[None])[0], "too_long_raises": raises}
 
 
+def shaw_relative(case: Case) -> dict[str, Tensor]:
+    q, k, v = (case.tensor(name)[None, None] for name in "qkv")
+    table, scale, visible = case.tensor("rel_k"), case.inputs["scale"], case.mask()
+    values = case.tensor("rel_v") if "rel_v" in case.inputs else None
+    width = None if values is None else v.size(-1)
+    positions = RelativePositions(case.inputs["clip"], q.size(-1), width).to(case.dtype)
+    positions.keys.data.copy_(table)
+    if positions.values is not None and values is not None:
+        positions.values.data.copy_(values)
+    bias = relative_bias(q, table, k.size(-2), scale=scale)
+    output = positions.attend(case.kernel, q, k, v, visible, scale=scale, dropout=0.0)
+    return {
+        "offset_rows": relative_rows(q.size(-2), k.size(-2), clip=positions.clip),
+        "scores": attention_scores(q, k, scale=scale, bias=bias)[0, 0],
+        "weights": attention_weights(q, k, visible, scale=scale, bias=bias)[0, 0],
+        "output": output[0, 0],
+    }
+
+
+def relative_note_form(case: Case) -> dict[str, Tensor]:
+    q, k, v, table = (case.tensor(name) for name in ("q", "k", "v", "a"))
+    positions = UnclippedRelativePositions(len(k), k.size(1)).to(case.dtype)
+    assert case.inputs["a_row_is_i_minus_j_plus"] == positions.max_length - 1
+    positions.table.data.copy_(table)
+    bias = unclipped_bias(q, table, len(k))
+    heads = q[None, None], k[None, None], v[None, None]
+    return {
+        "scores": attention_scores(q, k, scale=1.0, bias=bias),
+        "weights": attention_weights(q, k, scale=1.0, bias=bias),
+        "output": positions.attend(case.kernel, *heads, None, scale=None, dropout=0.0)[0, 0],
+    }
+
+
+def t5_buckets(case: Case) -> dict[str, Tensor]:
+    options = {name: case.inputs[name] for name in ("bidirectional", "buckets", "max_distance")}
+    return {"buckets": t5_bucket(case.ids("offsets"), **options)}
+
+
+def rope(case: Case) -> dict[str, Tensor]:
+    x, positions, base = case.tensor("x"), case.ids("positions"), case.inputs["base"]
+    return {
+        "interleaved": rotate(x, positions, layout="interleaved", base=base),
+        "half": rotate(x, positions, layout="half", base=base),
+    }
+
+
+def rope_relative(case: Case) -> dict[str, list[Tensor]]:
+    q, k, layout = case.tensor("q")[None], case.tensor("k")[None], case.inputs["layout"]
+    products: list[Tensor] = []
+    for at_q, at_k in case.ids("position_pairs"):
+        turned = rotate(q, at_q[None], layout=layout), rotate(k, at_k[None], layout=layout)
+        products.append(attention_scores(*turned, scale=1.0)[0, 0])
+    return {"dot_products": products}
+
+
+def slopes(case: Case) -> dict[str, Tensor]:
+    return {"slopes": alibi_slopes(case.inputs["heads"])}
+
+
+def alibi_attention(case: Case) -> dict[str, Tensor]:
+    q, k, v, scale = *map(case.tensor, "qkv"), case.inputs["scale"]
+    heads, length = q.shape[:2]
+    bias = alibi_bias(alibi_slopes(heads), length, length).to(case.dtype)
+    visible = causal_mask(length)
+    batch = q[None], k[None], v[None]
+    output = AlibiBias(heads).attend(case.kernel, *batch, visible, scale=scale, dropout=0.0)
+    return {
+        "bias_lower_triangle": bias.masked_fill(~visible, -math.inf),  # how the format hides
+        "symmetric_bias": bias,
+        "weights": attention_weights(q, k, visible, scale=scale, bias=bias),
+        "output": output[0],
+    }
+
+
 KINDS = {
+    "alibi_attention": alibi_attention,
+    "alibi_slopes": slopes,
     "embedding_plus_position": embedding_plus_position,
     "learned_position": learned_position,
+    "relative_note_form": relative_note_form,
+    "rope": rope,
+    "rope_relative": rope_relative,
+    "shaw_relative": shaw_relative,
     "shift_matrix": shift_matrix,
     "shift_property": shift_property,
     "sinusoid": sinusoid,
+    "t5_bucket": t5_buckets,
     "wavelengths": wavelengths,
 }

@@ -1,4 +1,4 @@
-"""Corpora and tokenizers to ids, ready for batches: what a run reads before its first update."""
+"""Parallel text and tokenizers to ids, ready for batches: what a translator is trained on."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,20 @@ import numpy as np
 from dragoman.bundle import load_tokenizers, save_tokenizers
 from dragoman.data import (
     ADDED_SYMBOLS,
+    AnyCorpus,
+    Corpus,
+    Files,
     IdStore,
     LengthReport,
     Origin,
     Pair,
     PairReport,
+    TsvFile,
     apply_length_rule,
     corpus_name,
     read_pairs,
 )
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from dragoman.recipe import Recipe
 from dragoman.tokenization import Tokenizer, learn_tokenizers
 
@@ -58,34 +62,28 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """All text of a run."""
+class Pairs:
+    """All parallel text of a run.
 
-    source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
+    Args:
+        tokenizers: one when the vocabulary is joint, otherwise of source and target.
+        train: learned from.
+        validation: held out.
+    """
+
+    tokenizers: tuple[Tokenizer, ...]
     train: Side
     validation: Side | None
 
     @property
-    def joint(self) -> bool:
-        """Whether both sides share one vocabulary."""
-        return self.source_tokenizer is self.target_tokenizer
-
-    @property
     def fingerprint(self) -> str:
         """Digest of the ids trained on: the same text through the same tokenizers."""
-        digest = hashlib.sha256()
-        for store in (self.train.sources, self.train.targets):
-            digest.update(store.lengths.tobytes())
-            digest.update(store.ids.tobytes())
-        return digest.hexdigest()
+        return fingerprint(self.train.sources, self.train.targets)
 
     def notices(self) -> Iterator[str]:
         """Say what was read and what was left out."""
-        size = f"{self.source_tokenizer.size:,}"
-        if not self.joint:
-            size += f" and {self.target_tokenizer.size:,}"
-        yield f"vocabulary: {size} pieces"
+        sizes = " and ".join(f"{tokenizer.size:,}" for tokenizer in self.tokenizers)
+        yield f"vocabulary: {sizes} pieces"
         yield from self.train.notices()
         if self.validation is not None:
             pairs = len(self.validation.pairs)
@@ -93,7 +91,16 @@ class Prepared:
             yield from self.validation.notices()
 
 
-def prepare(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Prepared:
+def fingerprint(*stores: IdStore) -> str:
+    """Digest ids and their lengths."""
+    digest = hashlib.sha256()
+    for store in stores:
+        digest.update(store.lengths.tobytes())
+        digest.update(store.ids.tobytes())
+    return digest.hexdigest()
+
+
+def read_all_pairs(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Pairs:
     """Read the corpora, learn the tokenizers, and encode.
 
     Args:
@@ -105,41 +112,60 @@ def prepare(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Prepared:
         DataError: a corpus cannot be read, is empty, or has no pair left to train on.
         ModelError: the tokenizers of the run are damaged.
     """
-    report = read_pairs(recipe.data.train)
-    train, held_out = _hold_out(report.pairs, recipe)
-    validation_report = report
+    corpus = parallel(recipe.data.train, "data.train")
+    report = read_pairs(corpus)
+    train, held_out = hold_out(report.pairs, recipe)
+    validation_corpus, validation_report = corpus, report
     if recipe.data.validation is not None:
-        validation_report = read_pairs(recipe.data.validation)
+        validation_corpus = parallel(recipe.data.validation, "data.validation")
+        validation_report = read_pairs(validation_corpus)
         held_out = validation_report.pairs
     tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train)
-    name = corpus_name(recipe.data.train)
     validation: Side | None = None
     if held_out:
-        validation_name = corpus_name(recipe.data.validation or recipe.data.train)
-        validation = _encode(validation_name, validation_report, held_out, tokenizers, recipe)
-    encoded = _encode(name, report, train, tokenizers, recipe)
-    if not reuse:  # only now, so that text which cannot be used leaves nothing behind
+        name = corpus_name(validation_corpus)
+        validation = _encode(name, validation_report, held_out, tokenizers, recipe)
+    encoded = _encode(corpus_name(corpus), report, train, tokenizers, recipe)
+    keep_tokenizers(folder, tokenizers, reuse=reuse)
+    return Pairs(tokenizers, encoded, validation)
+
+
+def keep_tokenizers(folder: Path, tokenizers: Sequence[Tokenizer], *, reuse: bool) -> None:
+    """Write new tokenizers; only now, so that text which cannot be used leaves nothing behind."""
+    if not reuse:
         folder.mkdir(parents=True, exist_ok=True)
-        save_tokenizers(folder, *tokenizers)
-    return Prepared(*tokenizers, encoded, validation)
+        save_tokenizers(folder, tokenizers)
 
 
-def _learn(recipe: Recipe, pairs: Sequence[Pair]) -> tuple[Tokenizer, Tokenizer]:
-    return learn_tokenizers(
+def parallel(corpus: AnyCorpus, place: str) -> Corpus:
+    """See that a corpus has two sides.
+
+    Raises:
+        ConfigError: it has one.
+    """
+    if isinstance(corpus, Files | TsvFile):
+        return corpus
+    problem = f"{corpus.kind} is not what this model learns from"
+    raise ConfigError(place, problem, "give source and target, or a file of two columns")
+
+
+def _learn(recipe: Recipe, pairs: Sequence[Pair]) -> tuple[Tokenizer, ...]:
+    source, target = learn_tokenizers(
         (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.tokenizer
     )
+    return (source,) if source is target else (source, target)
 
 
 def _encode(
     name: str,
     report: PairReport,
     pairs: Sequence[Pair],
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Sequence[Tokenizer],
     recipe: Recipe,
 ) -> Side:
     """Turn text into ids, and apply the rule for long pairs."""
-    sources = IdStore.from_sequences(_ids(tokenizers[0], [pair.source for pair in pairs]))
-    targets = IdStore.from_sequences(_ids(tokenizers[1], [pair.target for pair in pairs]))
+    sources = IdStore.from_sequences(encode_all(tokenizers[0], [pair.source for pair in pairs]))
+    targets = IdStore.from_sequences(encode_all(tokenizers[-1], [pair.target for pair in pairs]))
     limit = longest_allowed(recipe)
     lengths = apply_length_rule(
         sources.lengths + ADDED_SYMBOLS,
@@ -173,13 +199,13 @@ def longest_trainable(recipe: Recipe) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _ids(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
+def encode_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
     """Encode texts, some thousands at a time."""
     for start in range(0, len(texts), 8192):
         yield from tokenizer.encode_many(texts[start : start + 8192])
 
 
-def _hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+def hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
     """Take pairs out at random; no held-out source sentence stays in the training text."""
     count = recipe.data.hold_out
     if not count or recipe.data.validation is not None:
@@ -190,7 +216,7 @@ def _hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], 
     sources = {pair.source for pair in held_out}
     train = tuple(pair for pair in pairs if pair.source not in sources)
     if not train:
-        name = corpus_name(recipe.data.train)
+        name = corpus_name(parallel(recipe.data.train, "data.train"))
         problem = f"holding out {count} pairs leaves none to train on"
         raise DataError(name, problem, "lower data.hold_out, or give data.validation")
     return train, held_out

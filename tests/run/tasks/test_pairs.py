@@ -4,8 +4,7 @@ import pytest
 
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe, parse_recipe
-from dragoman.run.choose import choose_recipe, sizes_for
-from dragoman.run.prepare import longest_allowed, prepare
+from dragoman.run.tasks.pairs import longest_allowed, read_all_pairs
 from tests.fixtures import write_corpus
 
 
@@ -28,13 +27,13 @@ def recipe_for_same(folder: Path, **data: object) -> Recipe:
 
 
 def test_held_out_pairs_leave_the_training_text_and_stay_in_order(tmp_path: Path) -> None:
-    prepared = prepare(recipe_for(tmp_path, hold_out=6), tmp_path / "run")
+    prepared = read_all_pairs(recipe_for(tmp_path, hold_out=6), tmp_path / "run")
     assert prepared.validation is not None
     held_out, train = prepared.validation.pairs, prepared.train.pairs
     assert (len(held_out), len(train)) == (6, 34)
     assert not {pair.source for pair in held_out} & {pair.source for pair in train}
     assert [pair.number for pair in held_out] == sorted(pair.number for pair in held_out)
-    again = prepare(recipe_for(tmp_path, hold_out=6), tmp_path / "other")
+    again = read_all_pairs(recipe_for(tmp_path, hold_out=6), tmp_path / "other")
     assert again.validation is not None
     assert again.validation.pairs == held_out
 
@@ -44,7 +43,7 @@ def test_a_source_sentence_held_out_is_nowhere_in_training(tmp_path: Path) -> No
     for side in ("train.de", "train.en"):  # every pair twice
         text = (tmp_path / side).read_text(encoding="utf-8")
         (tmp_path / side).write_text(text + text, encoding="utf-8")
-    prepared = prepare(recipe, tmp_path / "run")
+    prepared = read_all_pairs(recipe, tmp_path / "run")
     assert prepared.validation is not None
     held_out = {pair.source for pair in prepared.validation.pairs}
     assert not held_out & {pair.source for pair in prepared.train.pairs}
@@ -52,7 +51,7 @@ def test_a_source_sentence_held_out_is_nowhere_in_training(tmp_path: Path) -> No
 
 def test_the_tokenizer_of_a_run_is_learned_once_and_kept(tmp_path: Path) -> None:
     recipe = recipe_for(tmp_path)
-    first = prepare(recipe, tmp_path / "run")
+    first = read_all_pairs(recipe, tmp_path / "run")
     file = tmp_path / "run/tokenizer.json"
     before = file.read_bytes()
     other = parse_recipe(
@@ -66,19 +65,19 @@ def test_the_tokenizer_of_a_run_is_learned_once_and_kept(tmp_path: Path) -> None
             "tokenizer": {"size": 290},
         }
     )
-    second = prepare(other, tmp_path / "run", reuse=True)
+    second = read_all_pairs(other, tmp_path / "run", reuse=True)
     assert file.read_bytes() == before
     assert first.fingerprint == second.fingerprint
-    assert first.joint
+    assert len(first.tokenizers) == 1
 
 
 def test_text_that_cannot_be_used_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(DataError):
-        prepare(recipe_for(tmp_path, too_long="error", max_length=4), tmp_path / "run")
+        read_all_pairs(recipe_for(tmp_path, too_long="error", max_length=4), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     (tmp_path / "train.de").write_text("ja\n" * 40, encoding="utf-8")
     with pytest.raises(DataError, match=r"lower data\.hold_out"):
-        prepare(recipe_for_same(tmp_path, hold_out=5), tmp_path / "run")
+        read_all_pairs(recipe_for_same(tmp_path, hold_out=5), tmp_path / "run")
 
 
 def test_separate_vocabularies_are_learned_from_their_own_side(tmp_path: Path) -> None:
@@ -86,8 +85,8 @@ def test_separate_vocabularies_are_learned_from_their_own_side(tmp_path: Path) -
     table = {"joint": False, "size": 280}
     data = {"train": {"source": str(tmp_path / "train.de"), "target": str(tmp_path / "train.en")}}
     recipe = parse_recipe({"data": data, "tokenizer": table})
-    prepared = prepare(recipe, tmp_path / "run")
-    assert not prepared.joint
+    prepared = read_all_pairs(recipe, tmp_path / "run")
+    assert len(prepared.tokenizers) == 2
     assert (tmp_path / "run/source.tokenizer.json").exists()
     assert (tmp_path / "run/target.tokenizer.json").exists()
 
@@ -109,7 +108,7 @@ def test_pairs_over_the_limit_follow_the_rule_in_both_sets(rule: str, tmp_path: 
             **limit,
         }
     )
-    prepared = prepare(recipe, tmp_path / "run")
+    prepared = read_all_pairs(recipe, tmp_path / "run")
     assert prepared.validation is not None
     for side in (prepared.train, prepared.validation):
         assert len(side.sources) == len(side.pairs) == (1 if rule == "drop" else 2)
@@ -131,14 +130,14 @@ def test_a_pair_longer_than_the_positions_cannot_be_alone_either(tmp_path: Path)
             "model": {"positions": {"kind": "learned", "max_length": 20}},
         }
     )
-    side = prepare(recipe, tmp_path / "run").train
+    side = read_all_pairs(recipe, tmp_path / "run").train
     assert (len(side.sources), side.lengths.dropped, side.lengths.alone) == (1, 1, 0)
 
 
 def test_an_error_rule_names_file_and_line(tmp_path: Path) -> None:
     recipe = recipe_for(tmp_path, too_long="error", max_length=4)
     with pytest.raises(DataError, match=r"train\.de and .*train\.en: line 1: "):
-        prepare(recipe, tmp_path / "run")
+        read_all_pairs(recipe, tmp_path / "run")
 
 
 def test_the_limit_is_the_smallest_of_budget_choice_and_positions(tmp_path: Path) -> None:
@@ -151,17 +150,3 @@ def test_the_limit_is_the_smallest_of_budget_choice_and_positions(tmp_path: Path
     assert longest_allowed(parse_recipe(table)) == 30
     assert longest_allowed(parse_recipe(table, ["training.batch_tokens=90"])) == 40
     assert longest_allowed(parse_recipe({**table, "model": {}}, ["training.batch_tokens=90"])) == 50
-
-
-def test_sizes_grow_with_the_amount_of_text() -> None:
-    vocabularies = [sizes_for(pairs)["tokenizer"]["size"] for pairs in (2, 50_000, 10**6, 10**7)]
-    assert vocabularies == sorted(vocabularies)
-    assert sizes_for(2)["data"]["hold_out"] == 0
-    assert sizes_for(50_000)["data"]["hold_out"] == 500
-
-
-def test_two_files_are_enough_for_a_recipe(tmp_path: Path) -> None:
-    source, target = write_corpus(tmp_path)
-    recipe = choose_recipe(source, target, ["training.seed=5"])
-    assert recipe.training.seed == 5
-    assert recipe.training.epochs

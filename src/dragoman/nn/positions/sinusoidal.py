@@ -1,14 +1,24 @@
-"""Sinusoidal and learned positions (section 3.5).
+"""Sinusoidal positions (section 3.5).
 
 Shapes: B sentences, L positions, D model width.
 """
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 
+SinusoidLayout = Literal["interleaved", "halves"]
 
-def sinusoids(positions: Tensor, d_model: int, *, base: float = 10_000.0) -> Tensor:
-    """Encode positions as sines and cosines, interleaved (section 3.5).
+
+def sinusoids(
+    positions: Tensor,
+    d_model: int,
+    *,
+    base: float = 10_000.0,
+    layout: SinusoidLayout = "interleaved",
+) -> Tensor:
+    """Encode positions as sines and cosines (section 3.5).
 
     PE(pos, 2i) = sin(pos / base^(2i/D)) and PE(pos, 2i+1) = cos(pos / base^(2i/D)).
 
@@ -16,18 +26,25 @@ def sinusoids(positions: Tensor, d_model: int, *, base: float = 10_000.0) -> Ten
         positions: integers, (L,).
         d_model: width D, even.
         base: wavelengths run from 2π to base · 2π.
+        layout: ``interleaved`` as the formula numbers them; ``halves`` puts all sines before all
+            cosines, a permutation of the columns that some checkpoints use.
 
     Returns:
         float64, (L, D).
 
     Raises:
-        ValueError: ``d_model`` is odd.
+        ValueError: ``d_model`` is odd, or ``layout`` is unknown.
     """
     if d_model % 2:
         raise ValueError(f"d_model: {d_model} is odd; sinusoids come in pairs")
+    if layout not in get_args(SinusoidLayout):
+        raise ValueError(f"layout: {layout!r} is neither 'interleaved' nor 'halves'")
     pairs = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
     angles = positions.double()[:, None] / base ** (pairs / d_model)  # (L, D / 2)
-    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)  # (L, D)
+    sines, cosines = angles.sin(), angles.cos()
+    if layout == "halves":
+        return torch.cat((sines, cosines), dim=-1)  # (L, D)
+    return torch.stack((sines, cosines), dim=-1).flatten(1)  # (L, D)
 
 
 class SinusoidalPositions(nn.Module):
@@ -39,18 +56,22 @@ class SinusoidalPositions(nn.Module):
     Args:
         d_model: width D, even.
         base: see ``sinusoids``.
+        layout: see ``sinusoids``.
 
     Raises:
-        ValueError: ``d_model`` is odd.
+        ValueError: ``d_model`` is odd, or ``layout`` is unknown.
     """
 
     max_length: None = None  # there is no limit
 
-    def __init__(self, d_model: int, *, base: float = 10_000.0) -> None:
+    def __init__(
+        self, d_model: int, *, base: float = 10_000.0, layout: SinusoidLayout = "interleaved"
+    ) -> None:
         super().__init__()
         self.d_model, self.base = d_model, base
+        self.layout: SinusoidLayout = layout
         # No buffer: casting the module there and back would leave a table rounded on the way.
-        self.table = sinusoids(torch.arange(256), d_model, base=base)
+        self.table = self._encode(torch.arange(256))
 
     def forward(self, x: Tensor, offset: int = 0) -> Tensor:
         """Add to ``x`` (B, L, D) the encodings of positions offset .. offset + L - 1."""
@@ -59,35 +80,8 @@ class SinusoidalPositions(nn.Module):
         if end > self.table.size(0) or not fits:
             length = max(end, self.table.size(0))
             length = 1 << (length - 1).bit_length()
-            positions = torch.arange(length, device=x.device)
-            self.table = sinusoids(positions, self.d_model, base=self.base).to(x.dtype)
+            self.table = self._encode(torch.arange(length, device=x.device)).to(x.dtype)
         return x + self.table[offset:end]
 
-
-class LearnedPositions(nn.Module):
-    """Add one learned vector per position (section 3.5, last paragraph; table 3 row E).
-
-    Args:
-        max_length: number of positions that exist.
-        d_model: width D.
-    """
-
-    def __init__(self, max_length: int, d_model: int) -> None:
-        super().__init__()
-        self.table = nn.Parameter(torch.empty(max_length, d_model).normal_(std=d_model**-0.5))
-
-    @property
-    def max_length(self) -> int:
-        """How many positions exist."""
-        return self.table.size(0)
-
-    def forward(self, x: Tensor, offset: int = 0) -> Tensor:
-        """Add to ``x`` (B, L, D) the vectors of positions offset .. offset + L - 1.
-
-        Raises:
-            ValueError: there are no vectors for the last positions.
-        """
-        end = offset + x.size(-2)
-        if end > self.max_length:
-            raise ValueError(f"{end} positions are more than the {self.max_length} learned")
-        return x + self.table[offset:end]
+    def _encode(self, positions: Tensor) -> Tensor:
+        return sinusoids(positions, self.d_model, base=self.base, layout=self.layout)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.nn import LearnedPositions, SinusoidalPositions, sinusoids
+from dragoman.nn import SinusoidalPositions, sinusoids
 
 
 def test_sines_and_cosines_are_interleaved() -> None:
@@ -77,25 +77,26 @@ def test_a_table_grown_without_gradients_serves_training() -> None:
     assert torch.equal(gradient, torch.ones(1, 4, 8))
 
 
-def test_learned_positions_add_their_rows_from_the_offset_on() -> None:
-    positions = LearnedPositions(5, 2)
-    positions.table.data = torch.arange(10.0).view(5, 2)
-    added = positions(torch.ones(1, 2, 2), 3)
-    assert added.tolist() == [[[7.0, 8.0], [9.0, 10.0]]]
+@given(position=st.integers(0, 5000), half=st.integers(1, 16))
+def test_halves_are_all_sines_then_all_cosines(position: int, half: int) -> None:
+    encoding = sinusoids(torch.tensor([position]), 2 * half, layout="halves")[0]
+    angles = [position / 10_000 ** (pair / half) for pair in range(half)]
+    expected = [math.sin(angle) for angle in angles] + [math.cos(angle) for angle in angles]
+    assert encoding.tolist() == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(("length", "offset"), [(6, 0), (1, 5), (20, 0), (3, 3)])
-def test_learned_positions_end_with_an_error_that_names_both_lengths(
-    length: int, offset: int
-) -> None:
-    # Field report 26: exactly the maximum works, one more and four times do not.
-    positions = LearnedPositions(5, 2)
-    assert positions(torch.zeros(1, 5, 2)).shape == (1, 5, 2)
-    message = f"^{length + offset} positions are more than the 5 learned$"
-    with pytest.raises(ValueError, match=message):
-        positions(torch.zeros(1, length, 2), offset)
+def test_the_module_adds_the_layout_it_was_made_with() -> None:
+    # By hand, D = 4, position 1: rates 1 and 0.01.
+    added = SinusoidalPositions(4, layout="halves")(torch.zeros(1, 2, 4, dtype=torch.float64))
+    expected = [math.sin(1), math.sin(0.01), math.cos(1), math.cos(0.01)]
+    assert added[0, 1].tolist() == pytest.approx(expected, abs=1e-12)
 
 
-def test_only_learned_positions_have_a_limit() -> None:
-    assert LearnedPositions(5, 2).max_length == 5
+def test_an_unknown_layout_is_refused() -> None:
+    # "half" is a layout of rotary positions, so easily confused.
+    with pytest.raises(ValueError, match=r"^layout: 'half' is neither 'interleaved' nor 'halves'$"):
+        SinusoidalPositions(4, layout="half")  # pyright: ignore[reportArgumentType]  # on purpose
+
+
+def test_sinusoids_have_no_limit() -> None:
     assert SinusoidalPositions(2).max_length is None

@@ -1,0 +1,153 @@
+"""Commands that measure a model on text it has not seen."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import dragoman
+from dragoman.cli.lines import lines_out
+from dragoman.cli.options import Alpha, BatchTokens, Beam, Device, Json, ModelFolder
+from dragoman.errors import ConfigError, ModelError
+
+SourceFile = Annotated[
+    Path | None, typer.Option("--source", help="One sentence a line; may be .gz.")
+]
+TargetFile = Annotated[
+    Path | None, typer.Option("--target", help="Its translations or labels, line by line.")
+]
+TextFile = Annotated[Path | None, typer.Option("--text", help="Plain text; may be .gz.")]
+
+
+def score(
+    model: ModelFolder,
+    source: SourceFile = None,
+    target: TargetFile = None,
+    text: TextFile = None,
+    batch_tokens: BatchTokens = 4096,
+    device: Device = "auto",
+    json_lines: Json = False,
+) -> None:
+    """Print the log-probability of each target given its source, or of each line of --text.
+
+    Pairs are for translators, text is for language models; one line out per pair or line.
+    """
+    scores: Any  # Any: naming the types loads torch
+    if text is not None and source is None and target is None:
+        loaded = dragoman.LanguageModel.load(model, device=device)
+        scores = loaded.score(list(dragoman.read_lines(text)), batch_tokens=batch_tokens)
+    elif text is None and source is not None and target is not None:
+        translator = dragoman.Translator.load(model, device=device)
+        pairs = dragoman.read_aligned(dragoman.Files(source=source, target=target))
+        scores = translator.score(
+            [pair.source for pair in pairs],
+            [pair.target for pair in pairs],
+            batch_tokens=batch_tokens,
+        )
+    else:
+        raise ConfigError("", "give --source and --target, or --text")
+    for number, scored in enumerate(scores, start=1):
+        if not json_lines:
+            print(f"{scored.log_prob:.6f}")
+            continue
+        found = {"line": number, "log_prob": scored.log_prob, "log_probs": scored.log_probs}
+        if text is not None:
+            found["tokens"] = scored.tokens
+            found["bits_per_character"] = scored.bits_per_character
+        print(json.dumps(found, ensure_ascii=False))
+
+
+def evaluate(
+    model: ModelFolder,
+    source: SourceFile = None,
+    target: TargetFile = None,
+    text: TextFile = None,
+    images: Annotated[Path | None, typer.Option(help=".npz with arrays images and labels.")] = None,
+    documents: Annotated[
+        str, typer.Option(help="What of --text is one document: line, blank-lines, file.")
+    ] = "line",
+    context: Annotated[
+        int, typer.Option(min=1, help="Pieces of --text seen at once, as in training.")
+    ] = 256,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Of bleu, chrf, ter, exact, wer; comma between. bleu,chrf unless given."),
+    ] = None,
+    alternatives: Annotated[
+        bool, typer.Option(help="Lines of the same source are one item; exact,wer.")
+    ] = False,
+    hypotheses: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
+    tokenize: Annotated[str, typer.Option(help="sacreBLEU tokenizer, such as zh or char.")] = "",
+    beam: Beam = 4,
+    alpha: Alpha = 0.6,
+    batch_tokens: BatchTokens = 4096,
+    device: Device = "auto",
+    json_output: Json = False,
+) -> None:
+    """Measure a model on a test set of its kind.
+
+    Translators translate --source and are compared with --target, by metrics with their signatures.
+    Language models are measured on --text, encoders on --text with gaps, on --source with labels in
+    --target, or on --images.
+    """
+    corpus = _corpus(source, target, text, images, documents)
+    loaded = dragoman.load_model(model, device=device)
+    if isinstance(loaded, dragoman.Translator):
+        if not isinstance(corpus, dragoman.Files):
+            raise ModelError(f"{model}: a translator is measured on --source and --target")
+        search = dragoman.BeamSearch(beam=beam, alpha=alpha)
+        options: dict[str, Any] = {"search": search, "batch_tokens": batch_tokens}  # Any: of each
+        if metrics is not None:
+            options["metrics"] = metrics.split(",")
+        if alternatives:
+            if tokenize:
+                raise ConfigError("--tokenize", "is for BLEU, and --alternatives has none")
+            found = dragoman.evaluate_alternatives(loaded, corpus, **options)
+        else:
+            found = dragoman.evaluate(loaded, corpus, tokenize=tokenize, **options)
+        if hypotheses is not None:
+            with lines_out(hypotheses) as write:
+                for line in found.hypotheses:
+                    write(dragoman.one_line(line))
+    else:
+        _refuse_for_one_sided(model, metrics, hypotheses, alternatives)
+        try:
+            found = dragoman.measure(loaded, corpus, context=context, batch_tokens=batch_tokens)
+        except ModelError as error:
+            raise ModelError(f"{model}: {error}") from None
+    for line in [json.dumps(found.summary())] if json_output else found.lines():
+        print(line)
+
+
+def _corpus(
+    source: Path | None, target: Path | None, text: Path | None, images: Path | None, documents: str
+) -> Any:  # Any: naming the types loads torch
+    """Make the one corpus of the options."""
+    given = [name for name, path in (("pairs", source or target), ("text", text)) if path]
+    given += ["images"] * (images is not None)
+    if len(given) != 1 or (given == ["pairs"] and None in (source, target)):
+        raise ConfigError("", "give --source and --target, or --text, or --images")
+    if documents not in ("line", "blank-lines", "file"):
+        hint = "choose from line, blank-lines, file"
+        raise ConfigError("--documents", f"{documents!r} is not a choice", hint)
+    if text is not None:
+        return dragoman.Text(text=text, documents=documents)
+    if images is not None:
+        return dragoman.ImageFile(images=images)
+    assert source is not None
+    assert target is not None
+    return dragoman.Files(source=source, target=target)
+
+
+def _refuse_for_one_sided(
+    model: Path, metrics: str | None, hypotheses: Path | None, alternatives: bool
+) -> None:
+    """Refuse what only translations have."""
+    for option, given in (
+        ("--metrics", metrics is not None),
+        ("--hypotheses", hypotheses is not None),
+        ("--alternatives", alternatives),
+    ):
+        if given:
+            raise ConfigError(option, f"is for translators, and {model} is none", "leave it out")

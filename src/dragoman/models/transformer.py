@@ -1,0 +1,367 @@
+"""Records to Transformers: which part each choice becomes."""
+
+import torch
+from torch import nn
+
+from dragoman.errors import ConfigError
+from dragoman.models.choices import (
+    T5,
+    Additive,
+    Alibi,
+    Learned,
+    Linear,
+    Local,
+    NoPositions,
+    Positions,
+    Rotary,
+    Shaw,
+    Sinusoidal,
+    Softmax,
+    Sparse,
+)
+from dragoman.models.config import ModelConfig
+from dragoman.models.initialize import deepnorm_scale, initialize
+from dragoman.nn import (
+    ACTIVATIONS,
+    AdditiveKernel,
+    AlibiBias,
+    Attention,
+    AttentionPositions,
+    Causal,
+    CausalLM,
+    ClassHead,
+    Decoder,
+    DecoderLayer,
+    Embedding,
+    Encoder,
+    EncoderDecoder,
+    EncoderLayer,
+    EncoderOnly,
+    FeedForward,
+    GatedFeedForward,
+    Generator,
+    InputLayer,
+    LayerNorm,
+    LearnedPositions,
+    LinearAttention,
+    MultiHeadAttention,
+    PatchEmbedding,
+    PatchInput,
+    Pattern,
+    PieceHead,
+    PooledHead,
+    RelativePositions,
+    Residual,
+    RMSNorm,
+    RotaryPositions,
+    SinusoidalPositions,
+    T5Bias,
+    TagHead,
+    fused_attention,
+)
+from dragoman.nn import Local as LocalPattern
+from dragoman.nn import Sparse as SparsePattern
+
+Transformer = EncoderDecoder | CausalLM | EncoderOnly
+
+
+def build_transformer(config: ModelConfig, rng: torch.Generator | None = None) -> Transformer:
+    """Build a Transformer with fresh weights.
+
+    Args:
+        config: every choice; ``vocabulary`` must be set, and ``classes`` where there are any.
+        rng: draws the weights; PyTorch's default generator unless given.
+
+    Raises:
+        ConfigError: ``vocabulary`` or ``classes`` is not set.
+    """
+    match config.architecture:
+        case "encoder-decoder":
+            model = _build_encoder_decoder(config)
+        case "decoder-only":
+            model = _build_causal_lm(config)
+        case "encoder-only":
+            model = _build_encoder_only(config)
+    initialize(model, config, rng)
+    return model
+
+
+def _build_encoder_decoder(config: ModelConfig) -> EncoderDecoder:
+    source = build_embedding(config)
+    joint = config.target_vocabulary is None and config.tied in (None, "all", "input")
+    target = source if joint else build_embedding(config, target=True)
+    return EncoderDecoder(
+        build_input(config, source, config.positions),
+        build_encoder(config),
+        build_input(config, target, config.target_positions),
+        build_decoder(config, cross_attention=True),
+        build_generator(config, target),
+        padding=config.padding,
+    )
+
+
+def _build_causal_lm(config: ModelConfig) -> CausalLM:
+    embedding = build_embedding(config)
+    return CausalLM(
+        build_input(config, embedding, config.positions),
+        build_decoder(config, cross_attention=False),
+        build_generator(config, embedding),
+        padding=config.padding,
+    )
+
+
+def _build_encoder_only(config: ModelConfig) -> EncoderOnly:
+    if config.images is not None:
+        return EncoderOnly(
+            build_patch_input(config),
+            build_encoder(config),
+            build_class_head(config),
+            padding=config.padding,
+        )
+    embedding = build_embedding(config)
+    head: PieceHead | ClassHead | PooledHead | TagHead | None
+    if config.head == "pieces":
+        activation = ACTIVATIONS[config.activation or "gelu"]
+        generator = build_generator(config, embedding)
+        head = PieceHead(config.d_model, activation, build_norm(config), generator)
+    else:
+        head = build_class_head(config)
+    inputs = build_input(config, embedding, config.positions)
+    return EncoderOnly(inputs, build_encoder(config), head, padding=config.padding)
+
+
+def build_embedding(config: ModelConfig, *, target: bool = False) -> Embedding:
+    """Build the table of one side (section 3.4)."""
+    if config.vocabulary is None:
+        raise ConfigError("vocabulary", "is not set", "take it from the tokenizer: tokenizer.size")
+    other = config.target_vocabulary if target else None
+    width = None if config.embedding_width == config.d_model else config.embedding_width
+    return Embedding(
+        config.vocabulary if other is None else other,
+        config.d_model,
+        width=width,
+        scaled=config.embedding_scale,
+    )
+
+
+def build_generator(config: ModelConfig, embedding: Embedding) -> Generator:
+    """Build the way back from vectors to pieces, over the table of ``embedding`` unless untied."""
+    table = embedding.table
+    if config.tied in ("none", "input"):
+        table = nn.Parameter(torch.empty_like(table))
+    narrow = table.size(1) != config.d_model
+    return Generator(table, d_model=config.d_model if narrow else None, bias=config.output_bias)
+
+
+def build_input(config: ModelConfig, embedding: Embedding, positions: Positions) -> InputLayer:
+    """Build embedding plus position (section 3.5)."""
+    segments = None
+    if config.segments:
+        segments = nn.Parameter(torch.empty(config.segments, config.d_model))
+    return InputLayer(
+        embedding,
+        build_added_positions(config, positions),
+        norm=build_norm(config) if config.embedding_norm else None,
+        segments=segments,
+        dropout=config.dropout,
+    )
+
+
+def build_patch_input(config: ModelConfig) -> PatchInput:
+    """Build what an encoder of images reads."""
+    assert config.images is not None
+    return PatchInput(
+        PatchEmbedding(config.images.patch, config.images.channels, config.d_model),
+        config.d_model,
+        build_added_positions(config, config.positions),
+        norm=build_norm(config) if config.embedding_norm else None,
+        dropout=config.dropout,
+    )
+
+
+def build_class_head(config: ModelConfig) -> ClassHead | PooledHead | TagHead | None:
+    """Build what chooses a class for a sequence or for each position, or gives it one vector."""
+    if config.head == "none":
+        return None
+    if config.head == "pooled":
+        return PooledHead(config.d_model)
+    if config.classes is None:
+        raise ConfigError("classes", "are not set", "take them from the data")
+    if config.head == "tags":
+        return TagHead(config.d_model, len(config.classes))
+    return ClassHead(config.d_model, len(config.classes), pooled=config.pooled)
+
+
+def build_added_positions(
+    config: ModelConfig, positions: Positions
+) -> SinusoidalPositions | LearnedPositions | None:
+    """Build the part that is added to embeddings; None where positions live in attention."""
+    match positions:
+        case Sinusoidal(layout=layout):
+            return SinusoidalPositions(config.d_model, layout=layout)
+        case Learned(max_length=max_length):
+            return LearnedPositions(max_length, config.d_model)
+        case Shaw() | T5() | Rotary() | Alibi() | NoPositions():
+            return None
+
+
+def build_attention_positions(
+    config: ModelConfig, positions: Positions, *, causal: bool
+) -> AttentionPositions | None:
+    """Build the part that tells attention where keys lie; None where embeddings do."""
+    match positions:
+        case Shaw(clip=clip, values=values):
+            d_v = config.head_width if config.d_v is None else config.d_v
+            return RelativePositions(clip, config.head_width, d_v if values else None)
+        case T5(buckets=buckets, max_distance=max_distance):
+            return T5Bias(
+                config.heads, bidirectional=not causal, buckets=buckets, max_distance=max_distance
+            )
+        case Rotary(layout=layout, base=base):
+            return RotaryPositions(config.head_width, layout=layout, base=base)
+        case Alibi():
+            return AlibiBias(config.heads)
+        case Sinusoidal() | Learned() | NoPositions():
+            return None
+
+
+def build_encoder(config: ModelConfig) -> Encoder:
+    """Build the left stack (figure 1)."""
+    shared = _shared_positions(config, config.positions, causal=False)
+    layers = [
+        EncoderLayer(
+            build_self_attention(config, config.positions, causal=False, shared=shared),
+            build_feed_forward(config),
+            (build_residual(config), build_residual(config)),
+        )
+        for _ in range(config.layers)
+    ]
+    return Encoder(layers, final_norm=build_norm(config) if config.has_final_norm else None)
+
+
+def build_decoder(config: ModelConfig, *, cross_attention: bool) -> Decoder:
+    """Build the right stack (figure 1), with or without attention to a source."""
+    positions = config.target_positions
+    shared = _shared_positions(config, positions, causal=True)
+    count = config.layers if config.decoder_layers is None else config.decoder_layers
+    layers = [
+        DecoderLayer(
+            build_self_attention(config, positions, causal=True, shared=shared),
+            build_cross_attention(config) if cross_attention else None,
+            build_feed_forward(config),
+            [build_residual(config, decoder=True) for _ in range(2 + cross_attention)],
+        )
+        for _ in range(count)
+    ]
+    return Decoder(layers, final_norm=build_norm(config) if config.has_final_norm else None)
+
+
+def _shared_positions(
+    config: ModelConfig, positions: Positions, *, causal: bool
+) -> AttentionPositions | None:
+    """Build what the layers of a stack have in common: T5's table; Shaw's differ by layer."""
+    if isinstance(positions, Shaw):
+        return None
+    return build_attention_positions(config, positions, causal=causal)
+
+
+def build_self_attention(
+    config: ModelConfig,
+    positions: Positions,
+    *,
+    causal: bool,
+    shared: AttentionPositions | None,
+) -> Attention:
+    """Build self-attention (sections 3.2.2, 3.2.3), with the positions of the whole stack."""
+    pattern: Pattern | None = Causal() if causal else None
+    match config.attention:
+        case Linear():
+            return build_linear_attention(config, causal=causal)
+        case Local(keys=keys):
+            pattern = LocalPattern(keys // 2, causal=causal)
+        case Sparse(keys=keys, global_positions=places):
+            pattern = SparsePattern(keys // 2, places, causal=causal)
+        case Softmax() | Additive():
+            pass
+    own = build_attention_positions(config, positions, causal=causal) if shared is None else shared
+    return build_softmax_attention(config, pattern=pattern, positions=own)
+
+
+def build_cross_attention(config: ModelConfig) -> Attention:
+    """Build attention to the source (section 3.2.3, first point): full, whatever the pattern."""
+    if isinstance(config.attention, Linear):
+        return build_linear_attention(config, causal=False)
+    return build_softmax_attention(config)
+
+
+def build_softmax_attention(
+    config: ModelConfig,
+    *,
+    pattern: Pattern | None = None,
+    positions: AttentionPositions | None = None,
+) -> MultiHeadAttention:
+    """Build multi-head attention over dot products or additive scores."""
+    kernel = fused_attention
+    if isinstance(config.attention, Additive):
+        kernel = AdditiveKernel(config.heads, config.head_width)
+    return MultiHeadAttention(
+        config.d_model,
+        config.heads,
+        kv_heads=config.kv_heads,
+        d_k=config.d_k,
+        d_v=config.d_v,
+        bias=config.attention_bias,
+        scale=config.attention_scale,
+        dropout=config.attention_dropout,
+        kernel=kernel,
+        pattern=pattern,
+        positions=positions,
+    )
+
+
+def build_linear_attention(config: ModelConfig, *, causal: bool) -> LinearAttention:
+    """Build attention by feature maps."""
+    return LinearAttention(
+        config.d_model,
+        config.heads,
+        kv_heads=config.kv_heads,
+        d_k=config.d_k,
+        d_v=config.d_v,
+        bias=config.attention_bias,
+        causal=causal,
+    )
+
+
+def build_feed_forward(config: ModelConfig) -> FeedForward | GatedFeedForward:
+    """Build the position-wise network (section 3.3)."""
+    if config.feedforward == "gated":
+        return GatedFeedForward(
+            config.d_model,
+            config.inner_width,
+            activation=ACTIVATIONS[config.activation or "silu"],
+            bias=config.has_feedforward_bias,
+            dropout=config.feedforward_dropout,
+        )
+    return FeedForward(
+        config.d_model,
+        config.inner_width,
+        activation=ACTIVATIONS[config.activation or "relu"],
+        bias=config.has_feedforward_bias,
+        dropout=config.feedforward_dropout,
+    )
+
+
+def build_residual(config: ModelConfig, *, decoder: bool = False) -> Residual:
+    """Build the wiring around one sub-layer (sections 3.1, 5.4)."""
+    scale = deepnorm_scale(config, decoder=decoder) if config.initialization == "deepnorm" else 1.0
+    norm = build_norm(config)
+    return Residual(norm, dropout=config.dropout, order=config.norm_order, scale=scale)
+
+
+def build_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
+    """Build one norm."""
+    match config.norm:
+        case "layer":
+            return LayerNorm(config.d_model, eps=config.norm_eps)
+        case "rms":
+            return RMSNorm(config.d_model, eps=config.norm_eps)
