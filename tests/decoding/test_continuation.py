@@ -12,7 +12,7 @@ PROMPTS = [[], [300 - 1, 270], [265], [280, 281], [], [270, 271, 272, 273, 274]]
 
 @pytest.fixture(scope="module")
 def bundle() -> Bundle:
-    return language_bundle(ends=3.0)
+    return language_bundle(ends=5.0)
 
 
 def continued(

@@ -163,9 +163,7 @@ def test_a_model_initialized_again_with_the_same_seed_is_the_same(scheme: Scheme
     torch.testing.assert_close(dict(model.state_dict()), before, atol=0, rtol=0)
 
 
-def test_in_a_deep_post_norm_stack_the_error_reaches_the_bottom_only_with_a_scheme_for_depth() -> (
-    None
-):
+def test_the_error_reaches_the_bottom_of_a_deep_stack_with_a_scheme_for_depth() -> None:
     # arXiv 1908.11365, section 3: what counts is the gradient at the output of each layer. With a
     # scheme for depth it is about as long at the bottom as at the top of 24 layers, whatever the
     # draw; with Xavier alone it shrinks or grows several times.

@@ -145,7 +145,10 @@ class Classifier:
         if n_best < 1:
             raise ValueError(f"n_best: {n_best} is less than 1")
         tokenizer = self.bundle.source_tokenizer
-        spaced = before.endswith(" ") and len(tokenizer.encode(" x")) > len(tokenizer.encode("x"))
+        leads = (
+            len(tokenizer.encode("\n")) > 1
+        )  # a space before it; not where pieces are characters
+        spaced = leads and before.endswith(" ")
         ids = encode_document(tokenizer, before.removesuffix(" ") if spaced else before)
         gap = len(ids) + 1
         asked = [*ids, tokenizer.special.unknown, *encode_rest(tokenizer, after)]

@@ -1,13 +1,12 @@
 """The first values of all weights of a Transformer."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
 from dragoman.models.config import ModelConfig
 from dragoman.nn import (
-    AdditiveKernel,
     Decoder,
     Embedding,
     Encoder,
@@ -15,14 +14,10 @@ from dragoman.nn import (
     GatedFeedForward,
     Generator,
     InputLayer,
-    LayerNorm,
     LearnedPositions,
     LinearAttention,
     MultiHeadAttention,
     PatchInput,
-    RelativePositions,
-    RMSNorm,
-    T5Bias,
 )
 
 _STD = 0.02  # of BERT and GPT-2
@@ -93,12 +88,12 @@ def _draw(module: nn.Module, config: ModelConfig, rng: torch.Generator | None) -
             for block in module.projection_blocks():
                 _matrix(block, config, rng)
             _zero(module.gate_up.bias)
-        case AdditiveKernel() | RelativePositions() | T5Bias():
-            module.reset(rng)
-        case LayerNorm() | RMSNorm():
-            pass  # begin at the identity
         case _:
-            pass
+            # A part that knows its own first values, such as a table of positions; norms begin
+            # at the identity.
+            reset: Callable[[torch.Generator | None], None] | None = getattr(module, "reset", None)
+            if reset is not None:
+                reset(rng)
     for name, child in module.named_children():
         if isinstance(child, nn.Linear) and name not in ("query_key_value", "gate_up"):
             _matrix(child.weight, config, rng)
