@@ -9,6 +9,7 @@ from dragoman.bundle import Bundle, save_bundle
 from dragoman.classifier import Classifier
 from dragoman.language_model import LanguageModel
 from dragoman.models import Images, Learned, ModelConfig, Sinusoidal, build_model
+from dragoman.nn import CausalLM
 from dragoman.tokenization import TokenizerConfig, learn_tokenizer
 from tests.fixtures import ENGLISH, GERMAN
 
@@ -32,6 +33,8 @@ def language_bundle(
         positions=Sinusoidal() if learned is None else Learned(max_length=learned),
     )
     model = build_model(config, torch.Generator().manual_seed(seed))
+    assert isinstance(model, CausalLM)
+    assert model.generator.bias is not None
     with torch.no_grad():
         model.generator.bias[learnt.special.end] += ends
     return Bundle(config, model.eval(), (learnt,))

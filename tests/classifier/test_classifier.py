@@ -166,7 +166,7 @@ def test_each_head_says_what_it_is_for(head: str, use: str) -> None:
     }
     for name, call in calls.items():
         if name != use:
-            with pytest.raises(ModelError, match=f"this model does not {name}; use {use}"):
+            with pytest.raises(ModelError, match=f"this model: does not {name}; use {use}"):
                 call()
 
 

@@ -12,6 +12,11 @@ import pytest
 from dragoman.cli.main import main
 from tests.fixtures import GERMAN, tiny_folder, write_corpus
 
+VERBS = (
+    *("quickstart", "train", "translate", "generate", "classify", "fill"),
+    *("score", "evaluate", "average", "doctor"),
+)
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -30,13 +35,11 @@ def test_help_does_not_import_torch() -> None:
         "assert 'torch' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for verb in ("quickstart", "train", "translate", "score", "evaluate", "average", "doctor"):
+    for verb in VERBS:
         assert verb in done.stdout
 
 
-@pytest.mark.parametrize(
-    "verb", ["quickstart", "train", "translate", "score", "evaluate", "average", "doctor"]
-)
+@pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([verb, "--help"]) == 0
     assert "Usage" in capsys.readouterr().out

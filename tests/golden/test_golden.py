@@ -44,6 +44,40 @@ def test_every_computed_kind_has_a_case_of_our_own() -> None:
     assert kinds == KINDS.keys()
 
 
+@pytest.mark.parametrize("content", ["[]", '{"format": 2, "cases": []}', '{"format": 1}', "{"])
+def test_file_that_holds_no_cases_stops_the_run(tmp_path: Path, content: str) -> None:
+    (tmp_path / "more.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match="more"):
+        read_cases(tmp_path)
+
+
+def run_one(kind: str, inputs: dict[str, Any], expected: dict[str, Any]) -> None:
+    tolerance = {"float64": 1e-9, "exact_integers": True}
+    raw = {"id": "x", "kind": kind, "inputs": inputs, "expected": expected, "tolerance": tolerance}
+    check(Case(raw, "any", {"x": raw}), "float64")
+
+
+def test_optional_fields_may_be_absent() -> None:
+    pairs = [
+        {"left": "a", "right": "b", "pair_count": 9, "left_count": 10, "right_count": 10},
+        {"left": "c", "right": "d", "pair_count": 8, "left_count": 8, "right_count": 10},
+    ]
+    # By hand: 9 / 100 and 8 / 80.
+    chosen = {"bpe_would_merge": ["a", "b"], "wordpiece_merges": ["c", "d"]}
+    run_one("wordpiece_score", {"pairs": pairs}, {"scores": [0.09, 0.1], **chosen})
+    # By hand: a query that sees only its own key gives that key's value.
+    q = {"q": [[1.0]], "k": [[2.0]], "v": [[3.0]]}
+    run_one("sdpa", q, {"scores": [[2.0]], "weights": [[1.0]], "output": [[3.0]]})
+    # By hand: 1 + (2 - 1) = 2 positions never cover nine.
+    stack = {"kernels": [2], "strides": [1], "dilations": [1], "sequence_length": 9}
+    run_one("receptive_field", stack, {"receptive_field": [2]})
+
+
+def test_expected_field_that_nobody_computes_fails() -> None:
+    with pytest.raises(AssertionError, match="colour: not computed"):
+        run_one("max_length", {"input_length": 1}, {"max_output": 51, "colour": 1})
+
+
 def test_case_that_misses_its_expected_number_fails() -> None:
     case = next(case for case in read_cases(HERE / "cases") if case.kind == "perplexity")
     wrong = {**case.raw, "expected": {"perplexity": [1.0] * len(case.inputs["mean_nll"])}}
@@ -90,6 +124,8 @@ def test_cases_of_another_folder_run_through_the_option(tmp_path: Path) -> None:
         ({"a": [1, True]}, {"a": [1, True], "more": 2}, {"exact": True}),
         ({"gap": 0.1}, {"gap": 0.1 + 9e-10}, {"exact": True, "gap": 1e-9}),
         ({"a": 1}, {}, {"float64_only": ["a"], "float32": 1e-5}),
+        (["inf", "nan"], ["inf", "nan"], {"exact": True}),  # pieces of words
+        ({"score": 1 / 17}, {"score": 1 / 17 + 1e-17}, {"exact": True}),
     ],
 )
 def test_values_within_the_tolerance_agree(
@@ -112,6 +148,9 @@ def test_values_within_the_tolerance_agree(
         ("a", "b", {"exact": True}),
         ([1, 2], [1, 2, 3], {"exact": True}),
         ([1.0], 1.0, {"float32": 1e-5}),
+        (["inf"], ["info"], {"exact": True}),
+        (0.5, 0.5 + 1e-11, {"exact": True}),
+        (1, 1.0 + 1e-13, {"exact": True}),
         ({"a": 1}, {}, {"exact": True}),
     ],
 )

@@ -167,7 +167,7 @@ def test_translators_agree_on_padded_batches(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 @torch.no_grad()
-def test_translators_agree_when_they_write_piece_by_piece_after_a_start_that_is_padding(
+def test_translators_agree_at_once_and_piece_by_piece_after_a_start_that_is_padding(
     name: str,
 ) -> None:
     theirs, ours = TRANSLATORS[name]()
@@ -177,6 +177,7 @@ def test_translators_agree_when_they_write_piece_by_piece_after_a_start_that_is_
         input_ids=source, attention_mask=real(source).long(), decoder_input_ids=target
     ).logits
     assert_same(by_steps(ours, source, target), expected, LIMITS.get(name, 1e-5))
+    assert_same(ours(source, target), expected, LIMITS.get(name, 1e-5))
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])

@@ -14,6 +14,8 @@ import pytest
 
 from dragoman.data import Files
 from dragoman.errors import CheckpointError, ConfigError, DragomanError, MissingExtraError
+from dragoman.evaluation import Validation
+from dragoman.models import SequenceToSequence
 from dragoman.run import compare, draw_comparison, evaluate
 from dragoman.run.compare import default_folder
 from dragoman.run.comparison.events import (
@@ -27,6 +29,7 @@ from dragoman.run.comparison.job import Job, run_job
 from dragoman.run.comparison.log import RunLog
 from dragoman.run.comparison.variant import run_variant
 from dragoman.run.tasks import prepare_task
+from dragoman.run.tasks.translation import Translation
 from dragoman.training import Notice, StepDone, Stopped
 from dragoman.translator import Translator
 from tests.fixtures import write_corpus
@@ -88,6 +91,24 @@ def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """Train here, since a process for each variant takes seconds to load; one test does not."""
     if request.node.get_closest_marker("slow") is None:
         monkeypatch.setattr(sys.modules["dragoman.run.compare"], "run_job", run_variant)
+
+
+class Ticking:
+    """A clock that goes on by 0.05 seconds whenever it is looked at, on every machine."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def monotonic(self) -> float:
+        self.seconds += 0.05
+        return self.seconds
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> Ticking:
+    clock = Ticking()
+    monkeypatch.setattr("dragoman.training.meter.time", clock)
+    return clock
 
 
 @pytest.fixture(scope="module")
@@ -304,45 +325,67 @@ def test_models_that_do_not_translate_are_refused(tmp_path: Path) -> None:
         next(compare(file, tmp_path / "run"))
 
 
+@pytest.mark.usefixtures("ticking")
 def test_minutes_end_each_variant_which_is_finished_then(tmp_path: Path) -> None:
-    two = VARIANTS[: VARIANTS.index("[[variant]]", 20)] + '[[variant]]\nname = "again"\n'
-    file = write_files(tmp_path, two, SELDOM)
-    events = list(compare(file, tmp_path / "run", minutes=0.005))
+    two = '[[variant]]\nname = "base"\n[[variant]]\nname = "wide"\nset = ["model.d_ff=64"]\n'
+    file = write_files(tmp_path, two, f"updates = 6\n{SELDOM}")
+    events = list(compare(file, tmp_path / "run", minutes=0.0195))  # 1.2 seconds
     rows = done(events).compared.rows
     assert not any(isinstance(event, Stopped) for event in events)
     for row in rows:
-        run = row.runs[0]
-        speeds = RunLog(tmp_path / "run" / row.name).speeds
-        assert run.minutes == 0.005
-        # As soon as time is over, at a line of progress: 4 updates of at most 96 pieces.
-        longest = 4 * 96 / min(speeds)
-        assert 0.3 <= run.training_seconds <= 0.3 + longest
-        assert run.updates == row.updates > 0
-        assert "average" in run.weights or "update" in run.weights
-    assert any("0.005 minutes of training" in line for line in done(events).compared.lines())
-    again = list(compare(file, tmp_path / "run", minutes=0.005))
+        run, log = row.runs[0], RunLog(tmp_path / "run" / row.name)
+        assert run.minutes == 0.0195
+        assert run.training_seconds == log.seconds >= 1.17
+        last = (log.lines[-1].target_tokens - log.lines[-2].target_tokens) / log.lines[
+            -1
+        ].target_tokens_per_second
+        assert log.seconds - last < 1.17  # it ends with the first line after its time
+        assert run.updates == row.updates == log.lines[-1].step
+        assert "update" in run.weights
+    assert any("0.0195 minutes of training" in line for line in done(events).compared.lines())
+    again = list(compare(file, tmp_path / "run", minutes=0.0195))
     assert [event.earlier for event in again if isinstance(event, VariantDone)] == [True, True]
-    with pytest.raises(CheckpointError, match=r"minutes: 0\.02 was 0\.005"):
-        next(compare(file, tmp_path / "run", minutes=0.02))
+    with pytest.raises(CheckpointError, match=r"minutes: 0\.04 was 0\.0195"):
+        next(compare(file, tmp_path / "run", minutes=0.04))
 
 
+def test_validation_takes_nothing_from_a_budget_in_minutes(
+    tmp_path: Path, ticking: Ticking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate = Translation.validate
+
+    def slow(task: Translation, model: SequenceToSequence) -> Validation:
+        ticking.seconds += 60
+        return validate(task, model)
+
+    monkeypatch.setattr(Translation, "validate", slow)
+    file = write_files(tmp_path, '[[variant]]\nname = "base"\n', f"minutes = 0.0195\n{SELDOM}")
+    (often := tmp_path / "often.toml").write_text(file.read_text().replace("every=60", "every=4"))
+    seldom = done(list(compare(file, tmp_path / "one"))).compared.rows[0]
+    validated = done(list(compare(often, tmp_path / "two"))).compared.rows[0]
+    assert seldom.updates == validated.updates
+    assert seldom.runs[0].training_seconds == pytest.approx(validated.runs[0].training_seconds)
+    assert validated.runs[0].training_seconds < 2
+    assert [point.step for point in validated.runs[0].curve[:2]] == [4, 8]
+
+
+@pytest.mark.usefixtures("ticking")
 def test_interrupted_minutes_count_the_time_before(tmp_path: Path) -> None:
-    file = write_files(tmp_path, '[[variant]]\nname = "base"\n', f"minutes = 0.015\n{SELDOM}")
-    asked: list[int] = []
-
-    def stop() -> str:
-        asked.append(1)
-        return "interrupted" if len(asked) > 25 else ""
-
-    first = list(compare(file, tmp_path / "run", should_stop=stop))
+    head = f"minutes = 0.0195\n{SELDOM}"
+    file = write_files(tmp_path, '[[variant]]\nname = "base"\n', head)
+    straight = done(list(compare(file, tmp_path / "straight"))).compared.rows[0]
+    lines: list[StepDone] = []
+    first: list[CompareEvent] = []
+    stop: Callable[[], str] = lambda: "interrupted" if len(lines) == 2 else ""  # noqa: E731
+    for event in compare(file, tmp_path / "run", should_stop=stop):
+        first.append(event)
+        if isinstance(event, StepDone):
+            lines.append(event)
     assert isinstance(first[-1], Stopped)
-    before = RunLog(tmp_path / "run/base").seconds
-    assert 0 < before < 0.9
-    second = list(compare(file, tmp_path / "run"))
-    added = [event for event in second if isinstance(event, StepDone)]
-    run = done(second).compared.rows[0].runs[0]
-    assert added[0].step > first[-1].step - 4
-    assert 0.9 <= run.training_seconds < 0.9 + 8 * 96 / min(RunLog(tmp_path / "run/base").speeds)
+    assert RunLog(tmp_path / "run/base").seconds == pytest.approx(0.4, abs=0.2)
+    resumed = done(list(compare(file, tmp_path / "run"))).compared.rows[0]
+    assert abs(resumed.updates - straight.updates) <= 4  # a line more or less
+    assert 1.17 <= resumed.runs[0].training_seconds < 1.17 + 0.3
 
 
 def test_time_that_is_not_positive_is_refused(tmp_path: Path) -> None:

@@ -40,20 +40,24 @@ class Classifier:
 
     Args:
         bundle: model, config and tokenizer; ``load`` reads them from a folder.
+        name: of the folder, for messages.
 
     Raises:
         ModelError: the model is no encoder alone.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, *, name: str = "this model") -> None:
         if not isinstance(bundle.model, EncoderOnly):
             kind = bundle.config.architecture
             use = "translate (dragoman.Translator in Python)"
             if isinstance(bundle.model, CausalLM):
                 use = "generate (dragoman.LanguageModel in Python)"
-            raise ModelError(f"a model of the kind {kind} does not classify; use dragoman {use}")
+            raise ModelError(
+                f"{name}: a model of the kind {kind} does not classify; use dragoman {use}"
+            )
         assert isinstance(bundle.config, ModelConfig)
         self.bundle, self.model, self.config = bundle, bundle.model, bundle.config
+        self.name = name
         self.classes = bundle.config.classes or ()
         self.text_limit = bundle.config.max_length or TEXT_LIMIT
 
@@ -72,10 +76,7 @@ class Classifier:
         """
         bundle = load_bundle(Path(folder), choose_device(device))
         bundle.model.to(choose_dtype(dtype))
-        try:
-            return cls(bundle)
-        except ModelError as error:
-            raise ModelError(f"{folder}: {error}") from None
+        return cls(bundle, name=str(folder))
 
     def classify(
         self, inputs: Sequence[str] | NDArray[Any], *, batch_tokens: int = 4096
@@ -154,8 +155,8 @@ class Classifier:
         asked = [*ids, tokenizer.special.unknown, *encode_rest(tokenizer, after)]
         if len(asked) + FRAME > self.text_limit:
             raise ModelError(
-                f"a text of {len(asked) + FRAME} pieces, added symbols included, is longer than "
-                f"the {self.text_limit} that the model takes; shorten it"
+                f"{self.name}: a text of {len(asked) + FRAME} pieces, added symbols included, is "
+                f"longer than the {self.text_limit} that the model takes; shorten it"
             )
         x = torch.tensor([frame(asked, tokenizer.special)], device=self._device)
         assert isinstance(self.model.head, PieceHead)
@@ -174,7 +175,7 @@ class Classifier:
             TypeError: ``texts`` is one string, or no texts.
         """
         if self.config.images is not None:
-            raise ModelError("this model reads images, and gives no vectors of texts")
+            raise ModelError(f"{self.name}: reads images, and gives no vectors of texts")
         ids, _ = self._cut(_texts(texts))
         vectors = np.zeros((len(ids), self.config.d_model), dtype=np.float32)
         for rows, x in self._batches(ids, batch_tokens):
@@ -194,7 +195,7 @@ class Classifier:
             return
         uses = {ClassHead: "classify", TagHead: "tag", PieceHead: "fill"}
         use = next((uses[kind] for kind in uses if isinstance(self.model.head, kind)), "encode")
-        raise ModelError(f"this model does not {wanted}; use {use}")
+        raise ModelError(f"{self.name}: does not {wanted}; use {use}")
 
     def _cut(self, texts: Sequence[str]) -> tuple[list[list[int]], list[bool]]:
         """Turn texts into ids, cut to what the model takes; say which were longer."""

@@ -118,7 +118,8 @@ def _scaled_in(path: Path, images: NDArray[Any]) -> NDArray[np.float32]:
 def _read_arrays(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:
     """Read arrays of an archive. Any: of whatever numbers they hold."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # NumPy leaves a damaged file open that it opened itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return [np.asarray(archive[name]) for name in names]
     except FileNotFoundError:
         raise DataError(path, "no such file", similar_file(path)) from None

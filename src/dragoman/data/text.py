@@ -81,7 +81,8 @@ def passages(document: str, longest: int = 1 << 16) -> Iterator[str]:
 
     Args:
         document: any text.
-        longest: characters after which the next line end is taken; a line is never cut.
+        longest: characters, at least 1, after which the next line end is taken; a line is never
+            cut.
 
     Yields:
         Parts that make the document when joined; all but the first begin with a line end.

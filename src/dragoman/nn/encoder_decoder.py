@@ -86,6 +86,7 @@ class EncoderDecoder(nn.Module):
     def decode(self, target_in: Tensor, memory: Memory) -> Tensor:
         """Run the decoder over ids (B, T) at once; returns hidden states (B, T, D)."""
         visible = padding_mask(target_in, self.padding)
+        visible[..., :1] = True  # some models, such as Marian and T5, start with the padding piece
         x = self.target_input(target_in)
         return self.decoder(x, memory.states, visible, memory.visible)
 

@@ -30,6 +30,6 @@ def load_model(
         case CausalLM():
             return LanguageModel(bundle)
         case EncoderOnly():
-            return Classifier(bundle)
+            return Classifier(bundle, name=str(folder))
         case _:
             return Translator(bundle)

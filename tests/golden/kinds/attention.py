@@ -35,9 +35,11 @@ def sdpa(case: Case) -> dict[str, Tensor]:
 
 def sdpa_columns(case: Case) -> dict[str, Tensor]:
     q, k, v = (case.tensor(name).T for name in "qkv")  # the format's columns are our rows
-    output = case.kernel(q, k, v)
+    visible = case.mask()
+    visible, scale = None if visible is None else visible.T, case.inputs.get("scale")
+    output = case.kernel(q, k, v, visible, scale=scale)
     return {
-        "weights": attention_weights(q, k).T,
+        "weights": attention_weights(q, k, visible, scale=scale).T,
         "output": output.T,
         "row_form_output": output,
     }
@@ -92,8 +94,8 @@ def softmax_jacobian(case: Case) -> dict[str, Tensor]:
 
 def dot_product_moments(case: Case) -> dict[str, Tensor]:
     d_k = case.inputs["d_k"]
-    signs = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0], dtype=case.dtype)] * d_k)
-    q, k = signs[:1], signs.view(-1, d_k)  # by symmetry, every query has the same products
+    k = balanced_signs(d_k).to(case.dtype)
+    q = k[:1]  # by symmetry, every query has the same moments
     plain, scaled = attention_scores(q, k, scale=1.0), attention_scores(q, k)
     return {
         "mean": plain.mean(),
@@ -102,8 +104,19 @@ def dot_product_moments(case: Case) -> dict[str, Tensor]:
     }
 
 
+def balanced_signs(width: int) -> Tensor:
+    """Give few sign vectors with the first two moments of all 2^width, (N, width).
+
+    In any two columns of a Hadamard matrix but the first, each pair of signs is equally frequent.
+    """
+    matrix, block = torch.ones(1, 1), torch.tensor([[1.0, 1.0], [1.0, -1.0]])
+    while matrix.size(1) <= width:
+        matrix = torch.kron(matrix, block)
+    return matrix[:, 1 : width + 1]
+
+
 def permutation(case: Case) -> dict[str, Tensor]:
-    x, scale = case.tensor("x"), case.inputs["scale"]
+    x, scale = case.tensor("x"), case.inputs.get("scale")
     moved = x[case.ids("permutation")]
     return {
         "output": case.kernel(x, x, x, scale=scale),
@@ -113,7 +126,7 @@ def permutation(case: Case) -> dict[str, Tensor]:
 
 def two_layer_attention_ffn(case: Case) -> dict[str, dict[str, Tensor]]:
     assert not any(case.inputs[name] for name in ("residual", "layer_norm", "positions"))
-    scale, x = case.inputs["scale"], case.tensor("x")
+    scale, x = case.inputs.get("scale"), case.tensor("x")
     first, recorder = _one_head(case, "W_q", "W_k", "W_v", case.kernel)
     recorder.scale = scale
     first(x[None], x[None])
@@ -155,7 +168,7 @@ def restricted_attention(case: Case) -> dict[str, Tensor | int]:
     causal = causal_mask(len(q), len(k)) if case.inputs["causal"] else None
     visible = combine(local_mask(len(q), len(k), half_width=case.inputs["half_width"]), causal)
     assert visible is not None
-    scale = case.inputs["scale"]
+    scale = case.inputs.get("scale")
     return {
         "visible": visible,
         "visible_pairs": int(visible.sum()),
@@ -168,7 +181,7 @@ def sparse_attention(case: Case) -> dict[str, Tensor | None]:
     q, k, v = map(case.tensor, "qkv")
     pattern = Sparse(case.inputs["half_width"], tuple(case.inputs["global"]))
     visible = pattern.mask(len(q), len(k), device=q.device)
-    output = case.kernel(q, k, v, visible, scale=case.inputs["scale"])
+    output = case.kernel(q, k, v, visible, scale=case.inputs.get("scale"))
     return {"visible": visible, "output": output}
 
 
@@ -179,7 +192,7 @@ def linear(case: Case) -> dict[str, Tensor]:
 
 def flash_attention(case: Case) -> dict[str, Any]:  # Any: a tensor, and one table a block
     q, k, v = map(case.tensor, "qkv")
-    scale, block = case.inputs["scale"], case.inputs["block"]
+    scale, block = case.inputs.get("scale"), case.inputs["block"]
     states = running_attention(q, k, v, scale=scale, block=block)
     return {
         "output": blockwise_attention(q, k, v, scale=scale, block=block),

@@ -11,7 +11,7 @@ from tests.fakes import Table, TableSession, written_table
 from tests.golden.case import Case
 
 Ranked = dict[str, Any]  # Any: tokens, log-probability and score
-EVERYTHING = 4096  # so wide a beam drops nothing: it is no search any more
+EVERYTHING = 10_000  # the widest beam: it drops nothing, so it is no search any more
 
 
 def length_penalties(case: Case) -> dict[str, list[float]]:

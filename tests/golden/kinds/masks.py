@@ -77,7 +77,7 @@ def mask_convention(case: Case) -> dict[str, object]:
 
 
 def causality(case: Case) -> dict[str, Tensor]:
-    visible, scale = causal_mask(len(case.inputs["x"])), case.inputs["scale"]
+    visible, scale = causal_mask(len(case.inputs["x"])), case.inputs.get("scale")
     outputs = {
         name: case.kernel(x, x, x, visible, scale=scale)
         for name, x in (("output", case.tensor("x")), ("output_changed", case.tensor("x_changed")))

@@ -75,9 +75,10 @@ def encoder_decoder_from(case: Case) -> EncoderDecoder:
     vocabulary, d_model = len(params["embed"]), len(params["embed"][0])
     config = ModelConfig(
         layers=len(params["encoder"]),
+        decoder_layers=len(params["decoder"]),
         d_model=d_model,
         heads=inputs["heads"],
-        d_ff=len(params["encoder"][0]["ffn"]["W_1"][0]),
+        **widths(inputs["heads"], params["encoder"][0]),
         activation=inputs["activation"],
         dropout=0.0,
         attention_bias=inputs["attention_bias"],
@@ -136,7 +137,8 @@ def stack_config(case: Case, **choices: Any) -> ModelConfig:  # Any: the fields 
         layers=len(inputs["layers"]),
         d_model=d_model,
         heads=inputs["heads"],
-        d_ff=len(inputs["layers"][0]["ffn"]["W_1"][0]),
+        **widths(inputs["heads"], inputs["layers"][0]),
+        attention_bias=any(name.startswith("b_") for name in inputs["layers"][0]["self_attn"]),
         dropout=0.0,
         norm_eps=inputs["eps"],
         positions=Learned(max_length=len(inputs["positions"])),
@@ -145,6 +147,16 @@ def stack_config(case: Case, **choices: Any) -> ModelConfig:  # Any: the fields 
         padding=vocabulary,
         **choices,
     )
+
+
+def widths(heads: int, layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Read from the weights of a layer what no field of the case says."""
+    attention = layer["self_attn"]
+    return {
+        "d_k": len(attention["W_k"][0]) // heads,
+        "d_v": len(attention["W_v"][0]) // heads,
+        "d_ff": len(layer["ffn"]["W_1"][0]),
+    }
 
 
 def fill_stack(

@@ -9,11 +9,11 @@ from tests.golden.case import Case
 def stack_params(case: Case) -> dict[str, int]:
     """BERT and GPT: one stack with biases, learned positions, and segments where there are any."""
     inputs = case.inputs
-    encoder = inputs["segments"] > 0
+    encoder = inputs["segments"] > 0 or inputs["pooler"]
     choices = {
         "layers": inputs["layers"],
         "d_model": inputs["d"],
-        "heads": inputs["d"] // 64,  # their number changes no count
+        "heads": 1,  # their number changes no count
         "d_ff": inputs["d_ff"],
         "positions": {"kind": "learned", "max_length": inputs["positions"]},
         "vocabulary": inputs["vocab"],
@@ -46,6 +46,7 @@ def vit_params(case: Case) -> dict[str, int]:
     choices = {
         "layers": inputs["layers"],
         "d_model": inputs["d"],
+        "heads": 1,  # their number changes no count
         "d_ff": inputs["d_ff"],
         "images": {"height": side, "width": side, "channels": channels, "patch": patch},
         "positions": {"kind": "learned", "max_length": images.patches + 1},

@@ -115,7 +115,7 @@ def learned_position(case: Case) -> dict[str, Tensor | bool]:
 
 def shaw_relative(case: Case) -> dict[str, Tensor]:
     q, k, v = (case.tensor(name)[None, None] for name in "qkv")
-    table, scale, visible = case.tensor("rel_k"), case.inputs["scale"], case.mask()
+    table, scale, visible = case.tensor("rel_k"), case.inputs.get("scale"), case.mask()
     values = case.tensor("rel_v") if "rel_v" in case.inputs else None
     width = None if values is None else v.size(-1)
     positions = RelativePositions(case.inputs["clip"], q.size(-1), width).to(case.dtype)
@@ -134,8 +134,8 @@ def shaw_relative(case: Case) -> dict[str, Tensor]:
 
 def relative_note_form(case: Case) -> dict[str, Tensor]:
     q, k, v, table = (case.tensor(name) for name in ("q", "k", "v", "a"))
-    positions = UnclippedRelativePositions(len(k), k.size(1)).to(case.dtype)
-    assert case.inputs["a_row_is_i_minus_j_plus"] == positions.max_length - 1
+    longest = case.inputs["a_row_is_i_minus_j_plus"] + 1
+    positions = UnclippedRelativePositions(longest, k.size(1)).to(case.dtype)
     positions.table.data.copy_(table)
     bias = unclipped_bias(q, table, len(k))
     heads = q[None, None], k[None, None], v[None, None]
@@ -173,7 +173,7 @@ def slopes(case: Case) -> dict[str, Tensor]:
 
 
 def alibi_attention(case: Case) -> dict[str, Tensor]:
-    q, k, v, scale = *map(case.tensor, "qkv"), case.inputs["scale"]
+    q, k, v, scale = *map(case.tensor, "qkv"), case.inputs.get("scale")
     heads, length = q.shape[:2]
     bias = alibi_bias(alibi_slopes(heads), length, length).to(case.dtype)
     visible = causal_mask(length)

@@ -19,7 +19,7 @@ from tests.golden.case import Case
 
 def cell_weights(case: Case) -> CellWeights:
     given = case.reals(case.inputs["weights"])
-    bias = given["b"] if "b" in given else given["b_x"]
+    bias = given.get("b", given.get("b_x", given["W_x"].new_zeros(given["W_x"].size(1))))
     return CellWeights(given["W_x"], given["W_h"], bias, given.get("b_h"))
 
 

@@ -57,7 +57,9 @@ def wordpiece_train(case: Case) -> Found:
 
 
 def wordpiece_score(case: Case) -> Found:
-    given = {tuple(name.split()): score for name, score in case.inputs["given_scores"].items()}
+    given = {
+        tuple(name.split()): score for name, score in case.inputs.get("given_scores", {}).items()
+    }
     counted = {(row["left"], row["right"]): row for row in case.inputs["pairs"]}
     counts = {pair: row["pair_count"] for pair, row in counted.items()}
     scores = {

@@ -23,8 +23,7 @@ class RunLog:
 
     def __init__(self, folder: Path, *, until: int | None = None) -> None:
         self.seconds = 0.0  # of training so far
-        self.target_tokens = 0
-        self.speeds: list[float] = []  # target pieces per second, of each line
+        self.lines: list[StepDone] = []
         self._training: list[CurvePoint] = []
         self._validation: list[CurvePoint] = []
         self.weights = ""  # which ones the finished model has
@@ -44,17 +43,16 @@ class RunLog:
 
     def take(self, line: StepDone) -> None:
         """Add a line of progress."""
-        new = line.target_tokens - self.target_tokens
-        self.seconds += new / line.target_tokens_per_second
-        self.target_tokens = line.target_tokens
-        self.speeds.append(line.target_tokens_per_second)
+        before = self.lines[-1].target_tokens if self.lines else 0
+        self.seconds += (line.target_tokens - before) / line.target_tokens_per_second
+        self.lines.append(line)
         point = CurvePoint(step=line.step, seconds=self.seconds, loss_nats=line.loss_nats)
         self._training.append(point)
 
     @property
     def tokens_per_second(self) -> float:
         """Median of the lines, so that a line with a pause in it does not count."""
-        return statistics.median(self.speeds)
+        return statistics.median(line.target_tokens_per_second for line in self.lines)
 
     @property
     def curve(self) -> tuple[CurvePoint, ...]:

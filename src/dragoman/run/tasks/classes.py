@@ -70,8 +70,9 @@ class Classes:
     def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
         assert isinstance(recipe.model, ModelConfig)
         self.recipe = recipe
-        if recipe.model.head == "none":
-            raise ConfigError("model.head", "none has nothing to learn", "try pieces or class")
+        if recipe.model.head in ("none", "pooled"):
+            problem = f"{recipe.model.head} has nothing to learn"
+            raise ConfigError("model.head", problem, "try pieces or class")
         corpus = parallel(recipe.data.train, "data.train")
         report = read_labelled(corpus)
         train, held_out = hold_out(report.pairs, recipe)
