@@ -148,3 +148,28 @@ def test_overrides_take_toml_values_and_plain_words() -> None:
 
 def test_a_printed_recipe_is_toml() -> None:
     assert tomllib.loads(recipe_toml(parse_recipe({"data": DATA})))["model"]["heads"] == 8
+
+
+@pytest.mark.parametrize(
+    ("architecture", "metric", "measured"),
+    [
+        ("encoder-decoder", "accuracy", "bleu, chrf, ter, exact, wer"),
+        ("recurrent", "bits", "bleu, chrf, ter, exact, wer"),
+        ("decoder-only", "bleu", "bits"),
+        ("encoder-only", "wer", "accuracy"),
+    ],
+)
+def test_a_metric_of_another_kind_of_model_is_refused_before_any_data_is_read(
+    architecture: str, metric: str, measured: str
+) -> None:
+    table = {
+        "data": DATA,
+        "model": {"architecture": architecture},
+        "validation": {"metrics": [metric]},
+    }
+    with pytest.raises(ConfigError) as caught:
+        parse_recipe(table)
+    assert str(caught.value) == (
+        f"validation.metrics: {metric} does not measure a model of the kind {architecture}; "
+        f"choose from {measured}"
+    )

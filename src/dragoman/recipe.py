@@ -20,7 +20,8 @@ from dragoman.configfile import (
 )
 from dragoman.data import AnyCorpus, LengthRule
 from dragoman.decoding import BeamSearch
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, Mistake
+from dragoman.evaluation import METRICS, MetricName
 from dragoman.models import PRESETS, ModelChoice, ModelConfig
 from dragoman.tokenization import TokenizerConfig
 from dragoman.training import TrainingConfig, ValidationConfig
@@ -66,6 +67,27 @@ class Recipe:
     training: TrainingConfig = TrainingConfig()
     validation: ValidationConfig = ValidationConfig()
     decoding: BeamSearch = BeamSearch()
+
+    def __post_init__(self) -> None:
+        """Check what no single table can."""
+        match self.model.architecture:
+            case "decoder-only":
+                measured: tuple[MetricName, ...] = ("bits",)
+            case "encoder-only":
+                measured = ("accuracy",)
+            case _:
+                measured = METRICS
+        mistakes = [
+            Mistake(
+                "validation.metrics",
+                f"{name} does not measure a model of the kind {self.model.architecture}",
+                f"choose from {', '.join(measured)}",
+            )
+            for name in self.validation.metrics or ()
+            if name not in measured
+        ]
+        if mistakes:
+            raise ConfigError.together(mistakes)
 
 
 def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:

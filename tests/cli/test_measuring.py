@@ -53,7 +53,7 @@ def test_score_wants_pairs_or_text_and_a_model_of_that_kind(
     text = write(tmp_path / "text", "a")
     for options in ([], ["--source", text], ["--source", text, "--target", text, "--text", text]):
         assert main(["score", str(models / "language"), *options]) == 2
-        assert "give --source and --target, or --text" in capsys.readouterr().err
+        assert "give --source and --target, or --file, or --text" in capsys.readouterr().err
     assert main(["score", str(models / "translator"), "--text", text]) == 2
     assert "does not continue text; use dragoman translate" in capsys.readouterr().err
     assert main(["score", str(models / "language"), "--source", text, "--target", text]) == 2
@@ -140,7 +140,7 @@ def test_one_corpus_of_the_right_kind_is_asked_for(
     pairs = ["--source", text, "--target", text]
     for options in ([], ["--source", text], [*pairs, "--text", text]):
         assert main(["evaluate", str(models / "class"), *options]) == 2
-        assert "give --source and --target, or --text, or --images" in capsys.readouterr().err
+        assert "give --source and --target, or --file, or --text, or --images" in capsys.readouterr().err
     for model, options, message in (
         ("translator", ["--text", text], "a translator is measured on --source and --target"),
         ("language", pairs, "a language model is not measured on source and target; give plain"),

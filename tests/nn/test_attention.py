@@ -358,3 +358,24 @@ def test_weights_are_dropped_in_training_only() -> None:
     plain = attention.eval()(x, x)
     assert torch.equal(plain, attention(x, x))
     assert not torch.allclose(plain, attention.train()(x, x))
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 12), (2, 0, 12)])
+def test_an_empty_batch_or_sequence_gives_an_empty_result(shape: tuple[int, ...]) -> None:
+    attention = MultiHeadAttention(12, 2)
+    x = torch.randn(shape)
+    assert attention(x, x).shape == shape
+    assert attention.extend(x, None)[0].shape == shape
+
+
+def test_a_mask_of_another_length_than_the_keys_is_refused() -> None:
+    attention = MultiHeadAttention(12, 2)
+    x = torch.randn(2, 5, 12)
+    with pytest.raises(RuntimeError):
+        attention(x, x, torch.ones(2, 1, 1, 9, dtype=torch.bool))
+
+
+def test_a_source_of_padding_alone_is_read_as_nothing() -> None:
+    attention = MultiHeadAttention(12, 2)
+    x, memory = torch.randn(2, 5, 12), torch.randn(2, 0, 12)
+    assert torch.equal(attention(x, memory), torch.zeros(2, 5, 12))

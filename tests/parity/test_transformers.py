@@ -108,6 +108,7 @@ def marian() -> tuple[nn.Module, EncoderDecoder]:
         "norm_eps": 1e-5,
         "positions": {"kind": "sinusoidal", "layout": "halves"},
         "output_bias": True,
+        "starts_with_padding": True,
     }
     return theirs, ours_like(theirs, names.marian(LAYERS), choices, "embed_positions.weight")
 
@@ -130,7 +131,7 @@ def t5(*, gated: bool) -> tuple[nn.Module, EncoderDecoder]:
     if gated:  # the package ties all it makes; a checkpoint of 1.1 brings a table of its own
         theirs.lm_head.weight = nn.Parameter(torch.empty(PIECES, WIDTH))
     spread(theirs)
-    choices = PRESETS["t5"] | SIZES | {"d_k": 6}
+    choices = PRESETS["t5"] | SIZES | {"d_k": 6, "starts_with_padding": True}
     if gated:
         choices |= {
             "feedforward": "gated",

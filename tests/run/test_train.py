@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 from dragoman.recipe import Recipe, parse_recipe
 from dragoman.run import train
 from dragoman.run.tasks.pairs import read_all_pairs
@@ -86,3 +86,17 @@ def test_a_vocabulary_size_in_the_recipe_must_be_that_of_the_tokenizer(tmp_path:
     recipe = recipe_for(tmp_path, model={"vocabulary": 77}, training={"steps": 1})
     with pytest.raises(ConfigError, match=r"model\.vocabulary: 77 is not what the tokenizer has"):
         list(train(recipe, tmp_path / "run"))
+
+
+def test_a_restart_keeps_the_finished_model_until_the_new_data_is_read(tmp_path: Path) -> None:
+    recipe = recipe_for(tmp_path, training={"steps": 1})
+    list(train(recipe, tmp_path / "run"))
+    before = (tmp_path / "run/model.safetensors").read_bytes()
+    (tmp_path / "train.de").write_text("", encoding="utf-8")
+    with pytest.raises(DataError):
+        list(train(recipe, tmp_path / "run", restart=True))
+    assert (tmp_path / "run/model.safetensors").read_bytes() == before
+    other = recipe_for(tmp_path, training={"steps": 2}, tokenizer={"joint": False})
+    list(train(other, tmp_path / "run", restart=True))
+    assert not (tmp_path / "run/tokenizer.json").exists()
+    assert (tmp_path / "run/source.tokenizer.json").exists()

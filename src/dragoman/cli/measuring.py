@@ -17,6 +17,9 @@ SourceFile = Annotated[
 TargetFile = Annotated[
     Path | None, typer.Option("--target", help="Its translations or labels, line by line.")
 ]
+PairsFile = Annotated[
+    Path | None, typer.Option("--file", help="Instead of both: two columns, tab between.")
+]
 TextFile = Annotated[Path | None, typer.Option("--text", help="Plain text; may be .gz.")]
 
 
@@ -24,6 +27,7 @@ def score(
     model: ModelFolder,
     source: SourceFile = None,
     target: TargetFile = None,
+    file: PairsFile = None,
     text: TextFile = None,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
@@ -34,19 +38,18 @@ def score(
     Pairs are for translators, text is for language models; one line out per pair or line.
     """
     scores: Any  # Any: naming the types loads torch
-    if text is not None and source is None and target is None:
+    corpus = _corpus(source, target, file, text)
+    if text is not None:
         loaded = dragoman.LanguageModel.load(model, device=device)
         scores = loaded.score(list(dragoman.read_lines(text)), batch_tokens=batch_tokens)
-    elif text is None and source is not None and target is not None:
+    else:
         translator = dragoman.Translator.load(model, device=device)
-        pairs = dragoman.read_aligned(dragoman.Files(source=source, target=target))
+        pairs = dragoman.read_aligned(corpus)
         scores = translator.score(
             [pair.source for pair in pairs],
             [pair.target for pair in pairs],
             batch_tokens=batch_tokens,
         )
-    else:
-        raise ConfigError("", "give --source and --target, or --text")
     for number, scored in enumerate(scores, start=1):
         if not json_lines:
             print(f"{scored.log_prob:.6f}")
@@ -62,6 +65,7 @@ def evaluate(
     model: ModelFolder,
     source: SourceFile = None,
     target: TargetFile = None,
+    file: PairsFile = None,
     text: TextFile = None,
     images: Annotated[Path | None, typer.Option(help=".npz with arrays images and labels.")] = None,
     documents: Annotated[
@@ -89,13 +93,14 @@ def evaluate(
 
     Translators translate --source and are compared with --target, by metrics with their signatures.
     Language models are measured on --text, encoders on --text with gaps, on --source with labels in
-    --target, or on --images.
+    --target, or on --images. --file has source and target, or text and label, in two columns.
     """
-    corpus = _corpus(source, target, text, images, documents)
+    corpus = _corpus(source, target, file, text, images=images, documents=documents)
     loaded = dragoman.load_model(model, device=device)
     if isinstance(loaded, dragoman.Translator):
-        if not isinstance(corpus, dragoman.Files):
-            raise ModelError(f"{model}: a translator is measured on --source and --target")
+        if not isinstance(corpus, dragoman.Files | dragoman.TsvFile):
+            problem = "a translator is measured on --source and --target, or --file"
+            raise ModelError(f"{model}: {problem}")
         search = dragoman.BeamSearch(beam=beam, alpha=alpha)
         options: dict[str, Any] = {"search": search, "batch_tokens": batch_tokens}  # Any: of each
         if metrics is not None:
@@ -121,13 +126,18 @@ def evaluate(
 
 
 def _corpus(
-    source: Path | None, target: Path | None, text: Path | None, images: Path | None, documents: str
+    source: Path | None,
+    target: Path | None,
+    file: Path | None,
+    text: Path | None,
+    *,
+    images: Path | None = None,
+    documents: str = "line",
 ) -> Any:  # Any: naming the types loads torch
     """Make the one corpus of the options."""
-    given = [name for name, path in (("pairs", source or target), ("text", text)) if path]
-    given += ["images"] * (images is not None)
-    if len(given) != 1 or (given == ["pairs"] and None in (source, target)):
-        raise ConfigError("", "give --source and --target, or --text, or --images")
+    given = [path for path in (source or target, file, text, images) if path is not None]
+    if len(given) != 1 or (source is None) != (target is None):
+        raise ConfigError("", "give --source and --target, or --file, or --text, or --images")
     if documents not in ("line", "blank-lines", "file"):
         hint = "choose from line, blank-lines, file"
         raise ConfigError("--documents", f"{documents!r} is not a choice", hint)
@@ -135,6 +145,8 @@ def _corpus(
         return dragoman.Text(text=text, documents=documents)
     if images is not None:
         return dragoman.ImageFile(images=images)
+    if file is not None:
+        return dragoman.TsvFile(file=file)
     assert source is not None
     assert target is not None
     return dragoman.Files(source=source, target=target)

@@ -60,7 +60,7 @@ def read_config(table: Table, *, file: str = "") -> AnyConfig:
         ConfigError: with every mistake, each at its place.
     """
     named = table.get("architecture", "encoder-decoder")
-    if named not in _RECORDS:
+    if not isinstance(named, str) or named not in _RECORDS:
         hint = suggest(str(named), list(_RECORDS))
         raise ConfigError("architecture", f"{named!r} is not a choice", hint).inside(file=file)
     return read_record(_RECORDS[named], table, file=file)

@@ -76,6 +76,7 @@ class ModelConfig:
         vocabulary: pieces of the source side, or of both when joint; set from the tokenizer.
         target_vocabulary: pieces of the target side when it has a vocabulary of its own.
         padding: id of the padding piece.
+        starts_with_padding: targets start with the padding piece, as in Marian and T5.
 
     Raises:
         ConfigError: choices that exclude each other, all at once.
@@ -119,6 +120,7 @@ class ModelConfig:
     vocabulary: Size | None = None
     target_vocabulary: Size | None = None
     padding: Annotated[int, Field(ge=0)] = 0
+    starts_with_padding: bool = False
 
     def __post_init__(self) -> None:
         """Check what no single field can."""

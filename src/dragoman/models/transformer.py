@@ -97,6 +97,7 @@ def _build_encoder_decoder(config: ModelConfig) -> EncoderDecoder:
         build_decoder(config, cross_attention=True),
         build_generator(config, target),
         padding=config.padding,
+        starts_with_padding=config.starts_with_padding,
     )
 
 

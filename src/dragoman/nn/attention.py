@@ -310,8 +310,8 @@ class MultiHeadAttention(nn.Module):
         new = KeyValues(k, v)
         known = new if past is None else past.append(new)
         keys, values = self._shared(known)
-        if visible is not None:  # the pattern may have let go of the oldest keys
-            visible = visible[..., -keys.size(2) :]
+        if visible is not None and known.forgotten and visible.size(-1) == known.length:
+            visible = visible[..., known.forgotten :]  # the pattern has let go of the oldest keys
         if self.pattern is not None:
             seen = self.pattern.mask(x.size(1), keys.size(2), device=x.device)
             visible = combine(visible, seen)

@@ -38,6 +38,8 @@ class EncoderDecoder(nn.Module):
         decoder: the right stack, of layers whose self-attention is causal.
         generator: vectors to logits.
         padding: id of the padding piece on both sides.
+        starts_with_padding: whether targets start with the padding piece, as in Marian and T5; it
+            is then read like any other.
     """
 
     def __init__(
@@ -49,12 +51,13 @@ class EncoderDecoder(nn.Module):
         generator: Generator,
         *,
         padding: int,
+        starts_with_padding: bool = False,
     ) -> None:
         super().__init__()
         self.source_input, self.encoder = source_input, encoder
         self.target_input, self.decoder = target_input, decoder
         self.generator = generator
-        self.padding = padding
+        self.padding, self.starts_with_padding = padding, starts_with_padding
 
     @property
     def max_source_length(self) -> int | None:
@@ -86,7 +89,8 @@ class EncoderDecoder(nn.Module):
     def decode(self, target_in: Tensor, memory: Memory) -> Tensor:
         """Run the decoder over ids (B, T) at once; returns hidden states (B, T, D)."""
         visible = padding_mask(target_in, self.padding)
-        visible[..., :1] = True  # some models, such as Marian and T5, start with the padding piece
+        if self.starts_with_padding:
+            visible[..., :1] = True
         x = self.target_input(target_in)
         return self.decoder(x, memory.states, visible, memory.visible)
 

@@ -95,7 +95,7 @@ class HeadShape:
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """Cut (B, L, heads * width) into (B, heads, L, width); head i has columns i width onwards."""
-    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+    return x.view(*x.shape[:-1], heads, x.size(-1) // heads).transpose(1, 2)
 
 
 def join_heads(heads: Tensor) -> Tensor:

@@ -81,12 +81,14 @@ class RunFolder:
         return changed
 
     def clear(self) -> None:
-        """Throw away what this or another run left here; files of other kinds stay."""
+        """Throw away what this or another run left here.
+
+        Tokenizers stay, as they may be new already; files of other kinds stay too.
+        """
         for name in ("checkpoints", "tensorboard"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for pattern in ("*tokenizer.json", "config.json", "model.safetensors", "README.md"):
-            for file in self.path.glob(pattern):
-                file.unlink()
+        for name in ("config.json", "model.safetensors", "README.md"):
+            (self.path / name).unlink(missing_ok=True)
         self.recipe_file.unlink(missing_ok=True)
         self.metrics_file.unlink(missing_ok=True)
 

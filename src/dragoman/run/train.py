@@ -80,18 +80,20 @@ def _train(
     should_stop: Callable[[], str],
 ) -> Iterator[Event]:
     changed = folder.check(recipe, restart=restart, accept_changes=accept_changes)
-    if restart:
-        folder.clear()
-    elif folder.status() == "finished" and not changed:
+    if folder.status() == "finished" and not changed and not restart:
         yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
         return
-    task = prepare_task(recipe, folder.path, reuse=folder.status() != "new")
+    # What was there is thrown away only when the new data has been read.
+    reuse = not restart and folder.status() != "new"
+    task = prepare_task(recipe, folder.path, reuse=reuse)
     with only_one(folder.path) as ours:
         if not ours:
             raise CheckpointError(
                 f"{folder.path}: another process is training here; wait for it, or choose another "
                 "--run"
             )
+        if restart:
+            folder.clear()
         folder.write_recipe(recipe)
         yield from folder.record(_run(recipe, folder, task, device, should_stop))
 
