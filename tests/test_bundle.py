@@ -107,3 +107,27 @@ def test_a_tokenizer_of_another_size_is_refused(tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(ModelError, match="use the tokenizers it was trained with"):
         load_bundle(folder)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("architecture",), "recurrent", "architecture 'recurrent', but model says"),
+        (("special_ids", "end"), 9, "special_ids: are not those of the tokenizer"),
+        (("model", "padding"), 9, "model.padding: 9 is not the padding piece of the tokenizer, 0"),
+        (("model", "architecture"), [], "architecture: [] is not a choice"),
+    ],
+)
+def test_a_config_that_contradicts_itself_or_the_tokenizer_is_refused(
+    place: tuple[str, ...], value: object, message: str, tmp_path: Path
+) -> None:
+    folder = tiny_folder(tmp_path / "m")
+    described = json.loads((folder / "config.json").read_text())
+    inner = described
+    for part in place[:-1]:
+        inner = inner[part]
+    inner[place[-1]] = value
+    (folder / "config.json").write_text(json.dumps(described))
+    with pytest.raises(ModelError) as caught:
+        load_bundle(folder)
+    assert message in str(caught.value)

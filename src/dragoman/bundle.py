@@ -100,7 +100,18 @@ def load_bundle(
         config = read_config(cast("Table", choices), file=str(file))
     except ConfigError as error:
         raise ModelError(str(error)) from None
+    if described.get("architecture") != config.architecture:
+        stated = described.get("architecture")
+        raise ModelError(f"{file}: architecture {stated!r}, but model says {config.architecture!r}")
     tokenizers = load_tokenizers(folder) if config.vocabulary is not None else ()
+    for tokenizer in tokenizers:
+        if tokenizer.special.padding != config.padding:
+            raise ModelError(
+                f"{file}: model.padding: {config.padding} is not the padding piece of the "
+                f"tokenizer, {tokenizer.special.padding}"
+            )
+    if tokenizers and described.get("special_ids") != asdict(tokenizers[-1].special):
+        raise ModelError(f"{file}: special_ids: are not those of the tokenizer")
     try:
         model = build_model(config)
     except RuntimeError as error:  # more memory than there is

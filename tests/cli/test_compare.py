@@ -88,7 +88,7 @@ def test_one_interrupt_saves_and_is_130(tmp_path: Path) -> None:
         if "validation: loss" in line:
             process.send_signal(signal.SIGINT)
             break
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert out == ""
     assert "(interrupted); saved" in err

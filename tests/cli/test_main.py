@@ -319,7 +319,7 @@ def test_training_on_two_lines_sees_two_pairs(
     files = ["--source", str(tmp_path / "a.de"), "--target", str(tmp_path / "a.en")]
     small = ["--set", "training.epochs=1", "--set", "model.d_model=16", "--set", "model.heads=2"]
     assert main(["train", *files, "--run", str(tmp_path / "run"), *small]) == 0
-    assert "on 2 pairs" in capsys.readouterr().err
+    assert "on 2 examples" in capsys.readouterr().err
 
 
 def test_the_machine_encoding_does_not_matter(model: Path, tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ def test_one_corpus_of_the_right_kind_is_asked_for(
     pairs = ["--source", text, "--target", text]
     for options in ([], ["--source", text], [*pairs, "--text", text]):
         assert main(["evaluate", str(models / "class"), *options]) == 2
-        assert "give --source and --target, or --file, or --text, or --images" in capsys.readouterr().err
+        wanted = "give --source and --target, or --file, or --text, or --images"
+        assert wanted in capsys.readouterr().err
     for model, options, message in (
         ("translator", ["--text", text], "a translator is measured on --source and --target"),
         ("language", pairs, "a language model is not measured on source and target; give plain"),

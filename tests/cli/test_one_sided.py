@@ -118,6 +118,8 @@ def test_prompts_may_be_given_as_options(
     assert second.startswith(b"two lines")
     assert main([*command, "--prompt", "a", "--input", "b"]) == 2
     assert b"--prompt: --input is given too" in capfdbinary.readouterr().err
+    assert main([*command, "--prompt", "a\udcff"]) == 2  # how Python gives a byte that is no text
+    assert b"--prompt: is not UTF-8" in capfdbinary.readouterr().err
 
 
 def test_samples_stand_on_one_line_with_tabs_between(

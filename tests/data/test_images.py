@@ -40,6 +40,8 @@ def test_images_without_labels_can_be_read(tmp_path: Path) -> None:
         (np.zeros((2, 2, 2)), ["a", " "], r"labels\[1\] is blank"),
         (np.full((1, 2, 2), np.nan), ["a"], "NaN"),
         (np.full((1, 2, 2), "x"), ["a"], "no numbers"),
+        (np.full((1, 2, 2), 255.0), ["a"], "pixels run from 255 to 255, and count from 0 to 1"),
+        (np.full((1, 2, 2), -1, dtype=np.int16), ["a"], "pixels run from -"),
     ],
 )
 def test_arrays_that_are_no_labelled_images_are_refused_with_the_file(

@@ -71,7 +71,7 @@ def describe(event: Event) -> str:
             return event.text
         case Started():
             return (
-                f"training {event.parameters:,} weights on {event.pairs:,} pairs, about "
+                f"training {event.parameters:,} weights on {event.pairs:,} examples, about "
                 f"{event.batches_per_epoch:,} batches an epoch, from update {event.step + 1:,} of "
                 f"{event.steps:,}"
             )

@@ -43,6 +43,8 @@ def generate(
     Prompts are those given, or else lines of a file or of standard input; a blank line begins a
     text of its own. Line breaks in what is written become spaces; --json keeps them.
     """
+    if any("\udc80" <= sign <= "\udcff" for text in prompt or () for sign in text):
+        raise ConfigError("--prompt", "is not UTF-8", "write it in UTF-8, or give it by --input")
     if prompt is not None and input is not None:
         raise ConfigError("--prompt", "--input is given too", "leave one of them out")
     sampling = dragoman.Sampling(
@@ -180,7 +182,7 @@ def _classified(number: int, found: Any, json_lines: bool) -> str:  # Any: as ab
             return f"{dragoman.one_line(found.label, tabs=False)}\t{found.probability:.6f}"
         return " ".join(f"{word.word}/{word.label}" for word in words)
     if found is None:
-        return _json({"line": number})
+        return _json({"line": number, "label": None, "words": []})
     if words is None:
         return _json({"line": number, **asdict(found)})
     tagged = [word._asdict() for word in words]

@@ -94,7 +94,8 @@ def scale_images(images: NDArray[Any]) -> NDArray[np.float32]:
         images: integers count from 0 to the type's largest value, floats from 0 to 1. Any: either.
 
     Raises:
-        ValueError: the array has another shape, or holds something that is no number.
+        ValueError: the array has another shape, holds something that is no number, or pixels
+            outside 0 to 1.
     """
     if images.ndim not in (3, 4):
         raise ValueError(f"images {images.shape} are not (N, height, width, channels)")
@@ -105,6 +106,9 @@ def scale_images(images: NDArray[Any]) -> NDArray[np.float32]:
         images = images / np.iinfo(images.dtype).max
     if not np.isfinite(images).all():
         raise ValueError("images hold NaN or infinity")
+    if images.size and (images.min() < 0 or images.max() > 1):
+        least, most = float(images.min()), float(images.max())
+        raise ValueError(f"pixels run from {least:g} to {most:g}, and count from 0 to 1 here")
     return images.astype(np.float32)
 
 
@@ -112,7 +116,8 @@ def _scaled_in(path: Path, images: NDArray[Any]) -> NDArray[np.float32]:
     try:
         return scale_images(images)
     except ValueError as error:
-        raise DataError(path, str(error), "write pixels as numbers, such as uint8") from None
+        hint = "write pixels as uint8, or divide them by their largest value"
+        raise DataError(path, str(error), hint) from None
 
 
 def _read_arrays(path: Path, names: Sequence[str]) -> list[NDArray[Any]]:

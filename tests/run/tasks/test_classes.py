@@ -82,9 +82,10 @@ def test_the_accuracy_of_a_measurement_is_the_share_of_right_answers(straight: P
     assert right / len(asked) > 0.5  # it has learned something
 
 
-def test_a_class_unknown_in_training_is_refused_before_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["validation", "test"])
+def test_a_class_unknown_in_training_is_refused_before_it(place: str, tmp_path: Path) -> None:
     validation = write_text(tmp_path, ["1 we go .\tpeople", "2 we go .\tpoeple"], "v.tsv")
-    recipe = recipe_of(tmp_path, data={"validation": validation, "hold_out": 0})
+    recipe = recipe_of(tmp_path, data={place: validation, "hold_out": 0})
     with pytest.raises(
         DataError, match="'poeple' is not a class of the training text; it has"
     ) as e:

@@ -95,6 +95,11 @@ class Classes:
         sha256 = validation_report.sha256
         self.train = self.labeller.encode(corpus, train, report.sha256)
         self.held_out = self.labeller.encode(validation_corpus, held_out, sha256)
+        self.tested: Labelled | None = None
+        if recipe.data.test is not None:  # read now, so that a mistake in it shows before training
+            test = parallel(recipe.data.test, "data.test")
+            test_report = read_labelled(test)
+            self.tested = self.labeller.encode(test, test_report.pairs, test_report.sha256)
         keep_tokenizers(folder, [self.tokenizer], reuse=reuse)
         self.config = replace(
             recipe.model, vocabulary=self.tokenizer.size, classes=self.labeller.names
@@ -135,11 +140,9 @@ class Classes:
 
     def test(self, model: EncoderOnly) -> list[str]:
         """Score the test texts, if there are any."""
-        if self.recipe.data.test is None:
+        if self.tested is None:
             return []
-        corpus = parallel(self.recipe.data.test, "data.test")
-        report = read_labelled(corpus)
-        found = self._score(model, self.labeller.encode(corpus, report.pairs, report.sha256))
+        found = self._score(model, self.tested)
         return measured("test", found.loss_nats, *found.by_metric())
 
     def bundle(self, model: Model) -> Bundle:
