@@ -16,19 +16,11 @@ from dragoman.nn import (
     reference_attention,
     running_attention,
 )
+from tests.nn.draws import random, random_mask
 from tests.nn.peak_memory import peak_bytes
 
 SEEDS = st.integers(0, 2**31)
 LENGTHS, BLOCKS = st.integers(1, 9), st.integers(1, 5)
-
-
-def random(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-def random_mask(shape: tuple[int, ...], seed: int) -> Tensor:
-    """Hide some 40 per cent, so that a few queries see nothing."""
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.6
 
 
 # The running softmax

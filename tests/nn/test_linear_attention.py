@@ -18,19 +18,12 @@ from dragoman.nn import (
     reference_linear_attention,
 )
 from dragoman.nn.linear_state import CHUNK, feature_map
+from tests.nn.draws import random, random_mask
 from tests.nn.peak_memory import peak_bytes
 
 SEEDS = st.integers(0, 2**31)
 KERNELS = pytest.mark.parametrize("attend", [linear_attention, reference_linear_attention])
 Attend = Callable[..., Tensor]
-
-
-def random(*shape: int, seed: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-def random_mask(shape: tuple[int, ...], seed: int) -> Tensor:
-    return torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.6
 
 
 # The formula

@@ -15,6 +15,7 @@ from dragoman.nn import (
     local_mask,
     sparse_mask,
 )
+from tests.nn.draws import random
 
 CPU = torch.device("cpu")
 SEEDS = st.integers(0, 2**31)
@@ -26,10 +27,6 @@ CAUSAL_PATTERNS: list[Pattern] = [
     Sparse(1, causal=True),
     Sparse(0, (1, 4), causal=True),
 ]
-
-
-def random(*shape: int, seed: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def drawn(mask: Tensor | None) -> list[str]:

@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from dragoman.data import Files
-from dragoman.errors import CheckpointError, ConfigError, DragomanError, MissingExtraError
+from dragoman.errors import (
+    CheckpointError,
+    ConfigError,
+    DataError,
+    DragomanError,
+    MissingExtraError,
+)
 from dragoman.evaluation import Validation
 from dragoman.models import SequenceToSequence
 from dragoman.run import compare, draw_comparison, evaluate
@@ -376,7 +382,7 @@ def test_interrupted_minutes_count_the_time_before(tmp_path: Path) -> None:
     straight = done(list(compare(file, tmp_path / "straight"))).compared.rows[0]
     lines: list[StepDone] = []
     first: list[CompareEvent] = []
-    stop: Callable[[], str] = lambda: "interrupted" if len(lines) == 2 else ""  # noqa: E731
+    stop: Callable[[], str] = lambda: "interrupted" if len(lines) == 2 else ""  # noqa: E731  # one line says it
     for event in compare(file, tmp_path / "run", should_stop=stop):
         first.append(event)
         if isinstance(event, StepDone):
@@ -421,6 +427,10 @@ def test_restart_trains_again(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("updates = 3", "updates = 4"))
     events = list(compare(file, tmp_path / "run", restart=True))
     assert done(events).compared.rows[0].updates == 4
+    (tmp_path / "train.en").unlink()
+    with pytest.raises(DataError, match=r"train\.en: no such file"):
+        next(compare(file, tmp_path / "run", restart=True))
+    assert (tmp_path / "run/base/measured.json").exists()  # what was there is still there
 
 
 def test_several_seeds_give_means_and_a_spread(tmp_path: Path) -> None:

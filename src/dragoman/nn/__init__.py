@@ -11,10 +11,7 @@ from dragoman.nn.activations import (
 )
 from dragoman.nn.additive import AdditiveAttention, AdditiveKernel, additive_scores
 from dragoman.nn.attention import (
-    Attention,
     AttentionKernel,
-    AttentionPositions,
-    MultiHeadAttention,
     attention_scores,
     attention_weights,
     fused_attention,
@@ -60,6 +57,7 @@ from dragoman.nn.linear_state import (
     LinearState,
 )
 from dragoman.nn.masks import causal_mask, combine, local_mask, padding_mask, sparse_mask
+from dragoman.nn.multi_head import Attention, AttentionPositions, MultiHeadAttention
 from dragoman.nn.normalization import (
     LayerNorm,
     RMSNorm,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from torch import Tensor, nn
 
-from dragoman.nn.attention import Attention
 from dragoman.nn.cache import DecoderCache, Known
+from dragoman.nn.multi_head import Attention
 from dragoman.nn.residual import Residual
 
 

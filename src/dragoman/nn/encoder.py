@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from dragoman.nn.attention import Attention
+from dragoman.nn.multi_head import Attention
 from dragoman.nn.residual import Residual
 
 

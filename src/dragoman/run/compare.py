@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dragoman.atomic import write_text
 from dragoman.bundle import library_versions
+from dragoman.data import read_pairs
 from dragoman.device import choose_device
 from dragoman.errors import CheckpointError, ConfigError, DragomanError, MissingExtraError
 from dragoman.recipe import differences, read_recipe
@@ -30,6 +31,7 @@ from dragoman.run.comparison.rows import MeasuredRun, compare_rows
 from dragoman.run.comparison.sentences import read_test
 from dragoman.run.comparison.table import Compared
 from dragoman.run.folder import RunFolder
+from dragoman.run.tasks.pairs import parallel
 from dragoman.training import Event, Notice, Stopped
 
 
@@ -107,6 +109,10 @@ class _Work:
         """
         choose_device(self.device)
         self.tests = {one.seed: read_test(one.recipe) for one in self.plan}
+        data = self.plan[0].recipe.data  # of all variants
+        for corpus, place in ((data.train, "data.train"), (data.validation, "data.validation")):
+            if corpus is not None and restart:  # nothing is thrown away for text that is missing
+                read_pairs(parallel(corpus, place))
         for one in self.plan:
             run = RunFolder(self.folder / one.place)
             if restart:

@@ -16,7 +16,7 @@ from dragoman.nn import (
     UnclippedRelativePositions,
     fused_attention,
 )
-from dragoman.nn.attention import AttentionPositions
+from dragoman.nn.multi_head import AttentionPositions
 from dragoman.nn.patterns import Pattern
 
 HEADS, KV_HEADS, WIDTH, D_MODEL = 4, 2, 6, 10

@@ -100,7 +100,7 @@ def _training(job: Job, should_stop: Callable[[], str]) -> Iterator[Event]:
         return
     budget = 60 * job.minutes
     log = RunLog(job.folder, until=_updates_saved(job.folder))
-    stop = lambda: OUT_OF_TIME if log.seconds >= budget else should_stop()  # noqa: E731
+    stop = lambda: OUT_OF_TIME if log.seconds >= budget else should_stop()  # noqa: E731  # asked after each update
     if log.seconds < budget:
         interrupted = False
         # The number of updates changes to those made once time is up: not a change of the run.
