@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from dragoman.decoding import BeamSearch, ModelSession
-from dragoman.decoding.beam import Symbols, search
+from dragoman.decoding import BeamSearch, ModelSession, Symbols, search
 from dragoman.models.convolutional import ConvolutionalConfig, build_convolutional
 from dragoman.nn import (
     Convolution,

@@ -2,15 +2,14 @@
 
 from dragoman.decoding.beam import (
     BeamSearch,
-    Hypothesis,
     PrefixTooLong,
-    Symbols,
-    length_penalty,
     prefix_too_long,
     search,
 )
+from dragoman.decoding.candidates import length_penalty
 from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import Session
 from dragoman.decoding.speculative import (

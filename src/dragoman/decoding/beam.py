@@ -14,13 +14,14 @@ sentence, V vocabulary.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from dragoman.configfile import record
 from dragoman.decoding.best_pieces import best_pieces
+from dragoman.decoding.candidates import Candidates, Leaf, Past, length_penalty
+from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.session import Session
 from dragoman.errors import ConfigError, Mistake, ModelError
 
@@ -68,43 +69,6 @@ class BeamSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbols:
-    """Ids that a search treats apart.
-
-    Args:
-        start: is fed first and never returned.
-        end: ends a hypothesis.
-        banned: are never chosen, such as padding; the other probabilities stay as they are.
-    """
-
-    start: int
-    end: int
-    banned: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A translation as ids.
-
-    Args:
-        ids: generated pieces, a forced prefix included, start and end symbol not.
-        log_probs: natural logarithms, one per piece; the end symbol's is the last unless truncated.
-        score: their sum over the length penalty.
-        truncated: it reached the limit before it ended.
-    """
-
-    ids: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    score: float
-    truncated: bool
-
-    @property
-    def log_prob(self) -> float:
-        """Log-probability of the whole."""
-        return math.fsum(self.log_probs)
-
-
-@dataclass(frozen=True, slots=True)
 class PrefixTooLong:
     """Why a sentence has no translation: its forced prefix leaves no room for an end symbol."""
 
@@ -121,14 +85,6 @@ class PrefixTooLong:
 def prefix_too_long(prefix: Sequence[int], limit: int) -> PrefixTooLong | None:
     """Say whether a forced prefix fits a limit that counts it and the end symbol."""
     return PrefixTooLong(len(prefix), limit) if len(prefix) > limit - 1 else None
-
-
-def length_penalty(length: int, alpha: float) -> float:
-    """Divide a log-probability by this: ((5 + length) / 6)^alpha.
-
-    It is 1 for alpha 0 and for length 1 (Wu et al. 2016, arXiv 1609.08144, equation 14).
-    """
-    return ((5 + length) / 6) ** alpha
 
 
 @torch.inference_mode()
@@ -167,9 +123,9 @@ def search(
     found: list[list[Hypothesis]] = [[] for _ in sentences]
     banned = torch.tensor(symbols.banned, dtype=torch.int64, device=session.device)
     hopeless = [s.number for s in sentences if prefix_too_long(s.prefix, s.limit)]
-    opened = _Candidates.start(len(sentences), symbols.start)
+    opened = Candidates.start(len(sentences), symbols.start)
     session, sentences, opened = _drop(session, sentences, opened, hopeless, fed=len(sentences))
-    history: list[_Past] = []  # what was open after each step
+    history: list[Past] = []  # what was open after each step
     while sentences:
         step = len(history) + 1
         ids = opened.pieces.flatten().to(session.device)
@@ -188,18 +144,6 @@ def search(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """The last piece of a hypothesis, from which the others are traced back."""
-
-    step: int
-    row: int  # among those fed in this step
-    piece: int
-    log_prob: float
-    score: float
-    truncated: bool
-
-
 @dataclass(slots=True)
 class _Sentence:
     """What a search knows of one sentence besides its open hypotheses."""
@@ -207,82 +151,12 @@ class _Sentence:
     number: int
     limit: int
     prefix: tuple[int, ...]
-    ended: list[_Leaf] = field(default_factory=list[_Leaf])  # best first
+    ended: list[Leaf] = field(default_factory=list[Leaf])  # best first
 
-    def add(self, leaf: _Leaf, n_best: int) -> None:
+    def add(self, leaf: Leaf, n_best: int) -> None:
         self.ended.append(leaf)
         self.ended.sort(key=lambda leaf: -leaf.score)  # stable: of equals the earlier stays first
         del self.ended[n_best:]
-
-
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """What was open after a step, one entry per row: enough to trace hypotheses back."""
-
-    rows: list[int]  # of the step before
-    pieces: list[int]
-    log_probs: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidates:
-    """Continuations of the hypotheses that were open, best first in each sentence; (S, C) each."""
-
-    rows: Tensor  # int64: which of the rows fed in this step is continued
-    pieces: Tensor  # int64
-    log_probs: Tensor  # float64, of the pieces
-    totals: Tensor  # float64, of the whole hypotheses; -inf: there is none
-
-    @classmethod
-    def start(cls, sentences: int, piece: int) -> "_Candidates":
-        """Make one hypothesis per sentence that holds nothing but the start symbol."""
-        rows = torch.arange(sentences)[:, None]
-        nothing = torch.zeros((sentences, 1), dtype=torch.float64)
-        return cls(rows, torch.full_like(rows, piece), nothing, nothing)
-
-    def take(self, order: Tensor) -> "_Candidates":
-        """Pick columns of each sentence, (S, C')."""
-        return _Candidates(
-            self.rows.gather(1, order),
-            self.pieces.gather(1, order),
-            self.log_probs.gather(1, order),
-            self.totals.gather(1, order),
-        )
-
-    def first(self, width: int) -> "_Candidates":
-        """Pick the best ones of each sentence."""
-        if width >= self.rows.size(1):
-            return self
-        return _Candidates(
-            self.rows[:, :width],
-            self.pieces[:, :width],
-            self.log_probs[:, :width],
-            self.totals[:, :width],
-        )
-
-    def keep(self, sentences: Tensor) -> "_Candidates":
-        """Pick sentences, (S',)."""
-        return _Candidates(
-            self.rows[sentences],
-            self.pieces[sentences],
-            self.log_probs[sentences],
-            self.totals[sentences],
-        )
-
-    def past(self) -> _Past:
-        """Write down what tracing back needs."""
-        return _Past(_items(self.rows), _items(self.pieces), _items(self.log_probs))
-
-    def leaf(self, s: int, c: int, step: int, alpha: float, *, truncated: bool = False) -> _Leaf:
-        """End hypothesis c of sentence s."""
-        return _Leaf(
-            step=step,
-            row=int(self.rows[s, c]),
-            piece=int(self.pieces[s, c]),
-            log_prob=float(self.log_probs[s, c]),
-            score=float(self.totals[s, c]) / length_penalty(step, alpha),
-            truncated=truncated,
-        )
 
 
 def _sentences(
@@ -309,7 +183,7 @@ def _sentences(
 
 def _extend(
     log_probs: Tensor, totals: Tensor, forced: Sequence[int | None], banned: Tensor, beam: int
-) -> _Candidates:
+) -> Candidates:
     """Find the best continuations of each sentence: 2 x beam, as up to half of them may end.
 
     Greedy search takes the best one alone, be it the end or not.
@@ -333,7 +207,7 @@ def _extend(
         )
     rows = order // values.size(1) + torch.arange(0, values.size(0), width)[:, None]
     values, pieces = (x.reshape(sentences, -1).gather(1, order) for x in (values, pieces))
-    return _Candidates(rows, pieces, values, totals)
+    return Candidates(rows, pieces, values, totals)
 
 
 def _best_or_forced(
@@ -357,7 +231,7 @@ def _best_or_forced(
     return values, pieces
 
 
-def _part(chosen: _Candidates, end: int, beam: int) -> tuple[_Candidates, list[tuple[int, int]]]:
+def _part(chosen: Candidates, end: int, beam: int) -> tuple[Candidates, list[tuple[int, int]]]:
     """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c)."""
     ended = (chosen.pieces == end) & (chosen.totals > -math.inf)
     if not ended.any():
@@ -365,11 +239,11 @@ def _part(chosen: _Candidates, end: int, beam: int) -> tuple[_Candidates, list[t
     totals = chosen.totals.masked_fill(ended, -math.inf)
     order = totals.argsort(dim=1, descending=True, stable=True)[:, :beam]
     s, c = ended.nonzero(as_tuple=True)
-    return replace(chosen, totals=totals).take(order), list(zip(_items(s), _items(c), strict=True))
+    return replace(chosen, totals=totals).take(order), list(zip(items(s), items(c), strict=True))
 
 
 def _done(
-    sentences: Sequence[_Sentence], opened: _Candidates, step: int, config: BeamSearch
+    sentences: Sequence[_Sentence], opened: Candidates, step: int, config: BeamSearch
 ) -> list[int]:
     """Say which sentences cannot get better.
 
@@ -378,7 +252,7 @@ def _done(
     is negative, the next.
     """
     done: list[int] = []
-    for s, (sentence, best) in enumerate(zip(sentences, _items(opened.totals[:, 0]), strict=True)):
+    for s, (sentence, best) in enumerate(zip(sentences, items(opened.totals[:, 0]), strict=True)):
         length = sentence.limit if config.alpha >= 0 else step + 1
         full = len(sentence.ended) == config.n_best
         to_beat = sentence.ended[-1].score if full else -math.inf
@@ -387,14 +261,14 @@ def _done(
     return done
 
 
-def _cut_off(opened: _Candidates, s: int, step: int, config: BeamSearch) -> list[_Leaf]:
+def _cut_off(opened: Candidates, s: int, step: int, config: BeamSearch) -> list[Leaf]:
     """Take what is open at the limit."""
     alive = int((opened.totals[s] > -math.inf).sum())  # the first ones
     best = range(min(alive, config.n_best))
     return [opened.leaf(s, c, step, config.alpha, truncated=True) for c in best]
 
 
-def _trace(history: Sequence[_Past], leaf: _Leaf) -> Hypothesis:
+def _trace(history: Sequence[Past], leaf: Leaf) -> Hypothesis:
     """Collect the pieces of a hypothesis, last to first."""
     pieces, log_probs, row = [leaf.piece], [leaf.log_prob], leaf.row
     for past in reversed(history[: leaf.step - 1]):
@@ -408,11 +282,11 @@ def _trace(history: Sequence[_Past], leaf: _Leaf) -> Hypothesis:
 def _drop(
     session: Session,
     sentences: list[_Sentence],
-    opened: _Candidates,
+    opened: Candidates,
     done: Sequence[int],
     *,
     fed: int,
-) -> tuple[Session, list[_Sentence], _Candidates]:
+) -> tuple[Session, list[_Sentence], Candidates]:
     """Drop sentences, and of the others what is open nowhere.
 
     ``opened`` continues the ``fed`` rows of the session; nothing is moved when it continues each of
@@ -430,7 +304,3 @@ def _drop(
     if not torch.equal(rows, torch.arange(fed)):
         session = session.select(rows.to(session.device), kept)
     return session, sentences, opened
-
-
-def _items(numbers: Tensor) -> list[Any]:  # Any: integers or floats, as the tensor holds
-    return numbers.flatten().tolist()  # pyright: ignore  # torch does not say of what

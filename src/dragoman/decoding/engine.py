@@ -11,12 +11,11 @@ from torch import Tensor
 from dragoman.data import group_by_length, pad_rows
 from dragoman.decoding.beam import (
     BeamSearch,
-    Hypothesis,
     PrefixTooLong,
-    Symbols,
     prefix_too_long,
     search,
 )
+from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds

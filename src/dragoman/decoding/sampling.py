@@ -12,7 +12,6 @@ Shapes: S sentences still being drawn, one row each; R rows, V vocabulary.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +19,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from dragoman.configfile import record
-from dragoman.decoding.beam import Hypothesis, Symbols
 from dragoman.decoding.best_pieces import best_pieces
+from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.session import Session
 from dragoman.errors import ConfigError, Mistake, ModelError
 
@@ -244,15 +243,15 @@ def _draw_step(
     uniform = torch.tensor([s.luck.random() for s in sentences], dtype=torch.float64)
     pieces = draw_pieces(kept, uniform)
     known = log_probs.gather(1, pieces[:, None])
-    for sentence, piece, log_prob in zip(sentences, _items(pieces), _items(known), strict=True):
+    for sentence, piece, log_prob in zip(sentences, items(pieces), items(known), strict=True):
         sentence.pieces.append(piece)
         sentence.log_probs.append(log_prob)
-    return _items(pieces)
+    return items(pieces)
 
 
 def _refuse(best: Tensor, sentences: Sequence[_Sentence]) -> None:
     """See that each sentence has a piece that may follow, from the best log-probabilities (S,)."""
-    for sentence, log_prob in zip(sentences, _items(best), strict=True):
+    for sentence, log_prob in zip(sentences, items(best), strict=True):
         if log_prob == -math.inf:
             raise ModelError(
                 f"sentence {sentence.number} of the batch: every piece that may follow has "
@@ -288,7 +287,3 @@ def _keep_nucleus(log_probs: Tensor, top_p: float, count: int) -> Tensor:
     pieces = pieces.to(log_probs.device)
     found = log_probs.gather(1, pieces).masked_fill(outside, -math.inf)
     return torch.full_like(log_probs, -math.inf).scatter(1, pieces, found)
-
-
-def _items(numbers: Tensor) -> list[Any]:  # Any: integers or floats, as the tensor holds
-    return numbers.flatten().tolist()  # pyright: ignore  # torch does not say of what

@@ -135,15 +135,12 @@ def read_comparison(path: Path, *, minutes: float | None = None) -> Comparison:
     return replace(found, updates=None, minutes=minutes)
 
 
-def plan_runs(
-    comparison: Comparison, file: Path, settings: Sequence[str] = ()
-) -> tuple[PlannedRun, ...]:
+def plan_runs(comparison: Comparison, file: Path) -> tuple[PlannedRun, ...]:
     """Resolve every variant before any is trained.
 
     Args:
         comparison: what ``read_comparison`` gave.
         file: where it was read.
-        settings: more overrides for all variants.
 
     Returns:
         The runs, variant by variant, and seed by seed within.
@@ -155,14 +152,13 @@ def plan_runs(
     if not base.exists():
         problem = f"there is no file {base}"
         raise ConfigError("recipe", problem, similar_file(base)).inside(file=str(file))
-    common = [*comparison.set, *settings]
-    shared = read_recipe(base, common)  # its mistakes are those of every variant
+    shared = read_recipe(base, comparison.set)  # its mistakes are those of every variant
     mistakes = [*_impossible(shared, comparison)]
     recipes: list[Recipe] = []
     for variant in comparison.variant:
         place = f"variant {variant.name!r}"
         try:
-            recipe = read_recipe(base, [*common, *variant.set])
+            recipe = read_recipe(base, [*comparison.set, *variant.set])
         except ConfigError as error:
             mistakes += [replace(one, place=f"{place}: {one.place}") for one in error.mistakes]
             continue
