@@ -22,7 +22,10 @@ def inflection(source: Path, target: Path) -> None:
 
     DIR holds LANGUAGE-train-high.tsv.gz, LANGUAGE-dev.tsv.gz and LANGUAGE-test.tsv.gz.
     """
-    for file in sorted(source.glob("*.tsv.gz")):
+    files = sorted(source.glob("*.tsv.gz"))
+    if not files:
+        raise SystemExit(f"{source}: there is no LANGUAGE-PART.tsv.gz")
+    for file in files:
         with gzip.open(file, "rt", encoding="utf-8", newline="\n") as lines:
             rows = [line.rstrip("\n").split("\t") for line in lines]
         pairs = (f"{features} {lemma}\t{form}" for lemma, form, features in rows)
@@ -72,7 +75,9 @@ def digits(target: Path) -> None:
 
 def _write(path: Path, rows: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8", newline="\n")
+    text = "".join(f"{row}\n" for row in rows)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    print(f"{path}: {text.count(chr(10)):,} lines")
 
 
 def main() -> None:

@@ -163,7 +163,7 @@ def test_a_metric_of_another_kind_of_model_is_refused_before_any_data_is_read(
     architecture: str, metric: str, measured: str
 ) -> None:
     table = {
-        "data": DATA,
+        "data": {"train": {"text": "a.txt"}} if architecture.endswith("only") else DATA,
         "model": {"architecture": architecture},
         "validation": {"metrics": [metric]},
     }
@@ -173,3 +173,22 @@ def test_a_metric_of_another_kind_of_model_is_refused_before_any_data_is_read(
         f"validation.metrics: {metric} does not measure a model of the kind {architecture}; "
         f"choose from {measured}"
     )
+
+
+@pytest.mark.parametrize("choices", [{"tied": "all"}, {"tied": "input"}])
+@pytest.mark.parametrize("tokenizer", [{"joint": False}, {"target": {"kind": "word"}}])
+def test_tables_of_two_vocabularies_cannot_be_one(
+    choices: dict[str, str], tokenizer: dict[str, object]
+) -> None:
+    table = {"data": DATA, "model": choices, "tokenizer": tokenizer}
+    with pytest.raises(ConfigError, match=r"r\.toml: model\.tied: .* needs one vocabulary"):
+        parse_recipe(table, file="r.toml")
+    parse_recipe({**table, "model": {"tied": "output"}})
+
+
+def test_a_length_given_as_a_setting_takes_the_place_of_the_other_one() -> None:
+    table = {"data": DATA, "training": {"epochs": 3}}
+    training = parse_recipe(table, ["training.steps=40"]).training
+    assert (training.steps, training.epochs) == (40, None)
+    again = parse_recipe({"data": DATA, "training": {"steps": 40}}, ["training.epochs=2"]).training
+    assert (again.steps, again.epochs) == (None, 2)

@@ -2,7 +2,7 @@
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -70,22 +70,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check what no single table can."""
-        match self.model.architecture:
-            case "decoder-only":
-                measured: tuple[MetricName, ...] = ("bits",)
-            case "encoder-only":
-                measured = ("accuracy",)
-            case _:
-                measured = METRICS
-        mistakes = [
-            Mistake(
-                "validation.metrics",
-                f"{name} does not measure a model of the kind {self.model.architecture}",
-                f"choose from {', '.join(measured)}",
-            )
-            for name in self.validation.metrics or ()
-            if name not in measured
-        ]
+        mistakes = [*_wrong_data(self), *_wrong_metrics(self), *_wrong_tables(self)]
         if mistakes:
             raise ConfigError.together(mistakes)
 
@@ -119,6 +104,7 @@ def parse_recipe(table: Table, settings: Sequence[str] = (), *, file: str = "") 
     """
     table = copy.deepcopy(table)
     for setting in settings:
+        _leave_one_length(table, setting)
         override(table, setting)
     _anchor(table, Path.cwd())
     _name_kinds(table)
@@ -141,6 +127,60 @@ def differences(old: Recipe, new: Recipe) -> list[str]:
     ]
 
 
+_GIVEN = {
+    "files": "source and target",
+    "tsv": "a file of two columns",
+    "text": "plain text",
+    "images": "images",
+}
+_PAIRS = (("files", "tsv"), "give source and target, or a file of two columns")
+
+
+def _wrong_data(recipe: Recipe) -> Iterator[Mistake]:
+    """Find corpora of a kind that the model does not learn from."""
+    model = recipe.model
+    wanted, hint = _PAIRS
+    if isinstance(model, ModelConfig) and model.images is not None:
+        wanted, hint = ("images",), 'give images: { images = "FILE.npz" }'
+    elif model.architecture == "decoder-only" or (
+        model.architecture == "encoder-only" and model.head == "pieces"
+    ):
+        wanted, hint = ("text",), 'give plain text: { text = "FILE" }'
+    for name in _CORPORA:
+        corpus = getattr(recipe.data, name)
+        if corpus is not None and corpus.kind not in wanted:
+            problem = f"{_GIVEN[corpus.kind]}, from which {model.architecture} does not learn here"
+            yield Mistake(f"data.{name}", problem, hint)
+    if isinstance(model, ModelConfig) and model.head in ("none", "pooled"):
+        yield Mistake("model.head", f"{model.head} has nothing to learn", "try pieces or class")
+
+
+def _wrong_metrics(recipe: Recipe) -> Iterator[Mistake]:
+    """Find metrics that do not measure this kind of model."""
+    architecture = recipe.model.architecture
+    match architecture:
+        case "decoder-only":
+            measured: tuple[MetricName, ...] = ("bits",)
+        case "encoder-only":
+            measured = ("accuracy",)
+        case _:
+            measured = METRICS
+    for name in recipe.validation.metrics or ():
+        if name not in measured:
+            problem = f"{name} does not measure a model of the kind {architecture}"
+            yield Mistake("validation.metrics", problem, f"choose from {', '.join(measured)}")
+
+
+def _wrong_tables(recipe: Recipe) -> Iterator[Mistake]:
+    """Find ties between tables that have vocabularies of their own."""
+    model = recipe.model
+    if not isinstance(model, ModelConfig) or model.architecture != "encoder-decoder":
+        return  # there is one vocabulary
+    if model.tied in ("all", "input") and not recipe.tokenizer.shared:
+        hint = "set tokenizer.joint = true without a tokenizer.target, or try output"
+        yield Mistake("model.tied", f"{model.tied} needs one vocabulary for both sides", hint)
+
+
 def _shown(value: object) -> str:
     return "unset" if value is None else repr(value)
 
@@ -153,6 +193,14 @@ def _flat(table: Table, prefix: str = "") -> Table:
         else:
             flat[prefix + key] = value
     return flat
+
+
+def _leave_one_length(table: Table, setting: str) -> None:
+    """Let ``training.steps`` take the place of ``epochs``, and the other way round."""
+    other = {"training.steps": "epochs", "training.epochs": "steps"}
+    training, key = table.get("training"), setting.partition("=")[0].strip()
+    if key in other and isinstance(training, dict):
+        cast("Table", training).pop(other[key], None)
 
 
 def _expand_preset(table: Table, file: str) -> None:

@@ -177,7 +177,7 @@ def test_a_folder_is_loaded_and_other_kinds_are_refused_by_name(tmp_path: Path) 
     images = Classifier.load(folder_of(tmp_path / "i", image_bundle()), dtype="bfloat16")
     assert images.classify(np.zeros((1, 4, 6)))[0].label in LABELS
     translator = tiny_folder(tmp_path / "t")
-    with pytest.raises(ModelError, match=f"{translator}: .* does not classify; use dragoman tran"):
+    with pytest.raises(ModelError, match=f"{translator}: .* fill gaps; use dragoman translate"):
         Classifier.load(translator)
     with pytest.raises(ModelError, match="use dragoman generate"):
         Classifier.load(folder_of(tmp_path / "l", language_bundle()))

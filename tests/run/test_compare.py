@@ -327,7 +327,15 @@ def test_there_must_be_something_to_measure_on(tmp_path: Path) -> None:
 def test_models_that_do_not_translate_are_refused(tmp_path: Path) -> None:
     setting = "model.architecture=decoder-only"
     file = write_files(tmp_path, VARIANTS.replace("model.layers=2", setting))
-    with pytest.raises(ConfigError, match=r"'N = 2': model\.architecture: decoder-only does not"):
+    with pytest.raises(ConfigError, match=r"'N = 2': data\.train: .* decoder-only does not learn"):
+        next(compare(file, tmp_path / "run"))
+    text = '{ text = "train.de" }'
+    (tmp_path / "recipe.toml").write_text(
+        f"[data]\ntrain = {text}\nvalidation = {text}\n"
+        '[model]\narchitecture = "decoder-only"\n[training]\nsteps = 2\n'
+    )
+    file.write_text('recipe = "recipe.toml"\n[[variant]]\nname = "base"\n')
+    with pytest.raises(ConfigError, match=r"model\.architecture: decoder-only does not translate"):
         next(compare(file, tmp_path / "run"))
 
 

@@ -52,9 +52,8 @@ class Classifier:
             use = "translate (dragoman.Translator in Python)"
             if isinstance(bundle.model, CausalLM):
                 use = "generate (dragoman.LanguageModel in Python)"
-            raise ModelError(
-                f"{name}: a model of the kind {kind} does not classify; use dragoman {use}"
-            )
+            problem = f"a model of the kind {kind} does not classify or fill gaps"
+            raise ModelError(f"{name}: {problem}; use dragoman {use}")
         assert isinstance(bundle.config, ModelConfig)
         self.bundle, self.model, self.config = bundle, bundle.model, bundle.config
         self.name = name

@@ -27,7 +27,7 @@ def compare(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
-    """Train variants of a recipe on the same data, order and budget, and compare them.
+    """Train variants of a translator on the same data, order and budget, and compare them.
 
     The same command goes on where it was stopped.
     """

@@ -33,7 +33,7 @@ def measured(
     title: str, loss_nats: float, values: Mapping[str, float], signatures: Mapping[str, str]
 ) -> list[str]:
     """Say a result in lines: the loss, then each metric with its signature."""
-    lines = [f"{title}: loss {loss_nats:.3f} nats per target piece"]
+    lines = [f"{title}: loss {loss_nats:.3f} nats"]
     for metric, value in values.items():
         lines.append(f"{title}: {metric} {value:.2f} [{signatures[metric]}]")
     return lines

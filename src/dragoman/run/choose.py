@@ -22,8 +22,6 @@ def choose_recipe(source: Path, target: Path, settings: Sequence[str] = ()) -> R
     """
     corpus = read_pairs(Files(source=source, target=target))
     table = sizes_for(len(corpus.pairs))
-    if any(setting.startswith("training.steps=") for setting in settings):
-        del table["training"]["epochs"]  # they say the same
     table["data"] |= {"train": {"source": str(source), "target": str(target)}}
     return parse_recipe(table, settings)
 

@@ -110,9 +110,9 @@ class _Work:
         choose_device(self.device)
         self.tests = {one.seed: read_test(one.recipe) for one in self.plan}
         data = self.plan[0].recipe.data  # of all variants
-        for corpus, place in ((data.train, "data.train"), (data.validation, "data.validation")):
+        for corpus in (data.train, data.validation):
             if corpus is not None and restart:  # nothing is thrown away for text that is missing
-                read_pairs(parallel(corpus, place))
+                read_pairs(parallel(corpus))
         for one in self.plan:
             run = RunFolder(self.folder / one.place)
             if restart:

@@ -227,7 +227,7 @@ def _impossible(recipe: Recipe, comparison: Comparison) -> Iterator[Mistake]:
     model, data = recipe.model, recipe.data
     if isinstance(model, ModelConfig) and model.architecture != "encoder-decoder":
         problem = f"{model.architecture} does not translate, and a comparison is by BLEU"
-        yield Mistake("model.architecture", problem, "try encoder-decoder")
+        yield Mistake("model.architecture", problem, "compare translators")
     if data.test is None and data.validation is None and not data.hold_out:
         yield Mistake("data", "there is nothing to measure on", "give test, validation or hold_out")
     schedule = recipe.training.schedule

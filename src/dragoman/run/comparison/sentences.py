@@ -31,7 +31,7 @@ def read_test(recipe: Recipe) -> Sentences:
     """
     if recipe.data.test is None:
         return read_validation(recipe)
-    corpus = parallel(recipe.data.test, "data.test")
+    corpus = parallel(recipe.data.test)
     return _sentences(_short_name(corpus), read_aligned(corpus))
 
 
@@ -42,9 +42,9 @@ def read_validation(recipe: Recipe) -> Sentences:
         DataError: a file cannot be read, or is empty.
     """
     if recipe.data.validation is not None:
-        corpus = parallel(recipe.data.validation, "data.validation")
+        corpus = parallel(recipe.data.validation)
         return _sentences(_short_name(corpus), read_pairs(corpus).pairs)
-    corpus = parallel(recipe.data.train, "data.train")
+    corpus = parallel(recipe.data.train)
     _, held_out = hold_out(read_pairs(corpus).pairs, recipe)
     return _sentences(f"{len(held_out):,} pairs held out of {_short_name(corpus)}", held_out)
 

@@ -22,7 +22,7 @@ from dragoman.data import (
     read_labelled,
     tag_pieces,
 )
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 from dragoman.evaluation import MetricName, Validation, validate_classes
 from dragoman.models import Model, ModelConfig
 from dragoman.nn import EncoderOnly
@@ -70,15 +70,12 @@ class Classes:
     def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
         assert isinstance(recipe.model, ModelConfig)
         self.recipe = recipe
-        if recipe.model.head in ("none", "pooled"):
-            problem = f"{recipe.model.head} has nothing to learn"
-            raise ConfigError("model.head", problem, "try pieces or class")
-        corpus = parallel(recipe.data.train, "data.train")
+        corpus = parallel(recipe.data.train)
         report = read_labelled(corpus)
         train, held_out = hold_out(report.pairs, recipe)
         validation_corpus, validation_report = corpus, report
         if recipe.data.validation is not None:
-            validation_corpus = parallel(recipe.data.validation, "data.validation")
+            validation_corpus = parallel(recipe.data.validation)
             validation_report = read_labelled(validation_corpus)
             held_out = validation_report.pairs
         self.tokenizer = (
@@ -97,7 +94,7 @@ class Classes:
         self.held_out = self.labeller.encode(validation_corpus, held_out, sha256)
         self.tested: Labelled | None = None
         if recipe.data.test is not None:  # read now, so that a mistake in it shows before training
-            test = parallel(recipe.data.test, "data.test")
+            test = parallel(recipe.data.test)
             test_report = read_labelled(test)
             self.tested = self.labeller.encode(test, test_report.pairs, test_report.sha256)
         keep_tokenizers(folder, [self.tokenizer], reuse=reuse)

@@ -19,7 +19,7 @@ from dragoman.data import (
     list_classes,
     read_images,
 )
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 from dragoman.evaluation import MetricName, Validation, validate_classes
 from dragoman.models import Model, ModelConfig
 from dragoman.nn import EncoderOnly
@@ -37,10 +37,10 @@ class ImageClasses:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.train = self._read(recipe.data.train, "data.train")
+        self.train = self._read(recipe.data.train)
         self.held_out = None
         if recipe.data.validation is not None:
-            self.held_out = self._read(recipe.data.validation, "data.validation")
+            self.held_out = self._read(recipe.data.validation)
         elif recipe.data.hold_out:
             self.train, self.held_out = self._hold_out(self.train)
         self.names = list_classes(self.train.labels, self.train.name)
@@ -83,7 +83,7 @@ class ImageClasses:
         """Score the test images, if there are any."""
         if self.recipe.data.test is None:
             return []
-        found = self._score(model, self._read(self.recipe.data.test, "data.test"))
+        found = self._score(model, self._read(self.recipe.data.test))
         return measured("test", found.loss_nats, *found.by_metric())
 
     def bundle(self, model: Model) -> Bundle:
@@ -111,10 +111,8 @@ class ImageClasses:
         positions = self.recipe.model.images.patches + 1
         return max(1, self.recipe.training.batch_tokens // positions)
 
-    def _read(self, corpus: AnyCorpus, place: str) -> ImageReport:
-        if not isinstance(corpus, ImageFile):
-            problem = f"{corpus.kind} is not what this model learns from"
-            raise ConfigError(place, problem, 'give images: { images = "FILE.npz" }')
+    def _read(self, corpus: AnyCorpus) -> ImageReport:
+        assert isinstance(corpus, ImageFile)  # as the recipe has checked
         assert isinstance(self.recipe.model, ModelConfig)
         return read_sized(corpus, self.recipe.model)
 

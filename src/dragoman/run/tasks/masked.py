@@ -81,7 +81,7 @@ class MaskedPieces:
         """Score the test text, if there is one."""
         if self.recipe.data.test is None:
             return []
-        documents = read_text(plain(self.recipe.data.test, "data.test")).documents
+        documents = read_text(plain(self.recipe.data.test)).documents
         found = self._score(model, self._cut(documents))
         return measured("test", found.loss_nats, *found.by_metric())
 

@@ -23,7 +23,7 @@ from dragoman.data import (
     corpus_name,
     read_pairs,
 )
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.tokenization import Tokenizer, learn_tokenizers
 
@@ -112,12 +112,12 @@ def read_all_pairs(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Pair
         DataError: a corpus cannot be read, is empty, or has no pair left to train on.
         ModelError: the tokenizers of the run are damaged.
     """
-    corpus = parallel(recipe.data.train, "data.train")
+    corpus = parallel(recipe.data.train)
     report = read_pairs(corpus)
     train, held_out = hold_out(report.pairs, recipe)
     validation_corpus, validation_report = corpus, report
     if recipe.data.validation is not None:
-        validation_corpus = parallel(recipe.data.validation, "data.validation")
+        validation_corpus = parallel(recipe.data.validation)
         validation_report = read_pairs(validation_corpus)
         held_out = validation_report.pairs
     tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train)
@@ -137,16 +137,10 @@ def keep_tokenizers(folder: Path, tokenizers: Sequence[Tokenizer], *, reuse: boo
         save_tokenizers(folder, tokenizers)
 
 
-def parallel(corpus: AnyCorpus, place: str) -> Corpus:
-    """See that a corpus has two sides.
-
-    Raises:
-        ConfigError: it has one.
-    """
-    if isinstance(corpus, Files | TsvFile):
-        return corpus
-    problem = f"{corpus.kind} is not what this model learns from"
-    raise ConfigError(place, problem, "give source and target, or a file of two columns")
+def parallel(corpus: AnyCorpus) -> Corpus:
+    """Know that a corpus has two sides, as the recipe has checked."""
+    assert isinstance(corpus, Files | TsvFile)
+    return corpus
 
 
 def _learn(recipe: Recipe, pairs: Sequence[Pair]) -> tuple[Tokenizer, ...]:
@@ -216,7 +210,7 @@ def hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], t
     sources = {pair.source for pair in held_out}
     train = tuple(pair for pair in pairs if pair.source not in sources)
     if not train:
-        name = corpus_name(parallel(recipe.data.train, "data.train"))
+        name = corpus_name(parallel(recipe.data.train))
         problem = f"holding out {count} pairs leaves none to train on"
         raise DataError(name, problem, "lower data.hold_out, or give data.validation")
     return train, held_out

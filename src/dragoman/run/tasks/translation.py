@@ -77,7 +77,7 @@ class Translation:
             return []
         found = evaluate(
             Translator(self.bundle(model)),
-            parallel(self.recipe.data.test, "data.test"),
+            parallel(self.recipe.data.test),
             metrics=self.metrics,
             search=self.recipe.decoding,
         )
