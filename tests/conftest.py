@@ -1,5 +1,11 @@
+import os
+import tempfile
+
 import pytest
 from hypothesis import settings
+
+# What tests measure on the machine is kept apart from what its user's runs measured.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="dragoman-tests-")
 
 settings.register_profile("dragoman", deadline=None)  # a shared machine is slow at times
 settings.load_profile("dragoman")

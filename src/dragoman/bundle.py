@@ -165,7 +165,6 @@ def model_weights(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
-@torch.no_grad()
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Copy weights into a model.
 
@@ -177,7 +176,16 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) ->
     Raises:
         ModelError: a weight is missing, left over, or of another shape.
     """
-    own = dict(model.named_parameters())
+    load_tensors(dict(model.named_parameters()), weights, where)
+
+
+@torch.no_grad()
+def load_tensors(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], where: str) -> None:
+    """Copy ``weights`` into tensors of the same names and shapes, all or none.
+
+    Raises:
+        ModelError: one is missing, left over, or of another shape.
+    """
     missing, unknown = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
     if missing or unknown:
         parts = [f"{len(missing)} weights are missing ({', '.join(missing[:3])} ...)"] * bool(
@@ -191,6 +199,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) ->
                 f"{where}: {name} is {tuple(weights[name].shape)}, the model needs "
                 f"{tuple(weight.shape)}"
             )
+    for name, weight in own.items():
         weight.copy_(weights[name])
 
 

@@ -5,6 +5,7 @@ DragomanError
 ├── DataError         a corpus or an input cannot be read or used
 ├── ModelError        a model folder is missing, damaged or does not fit
 ├── CheckpointError   a run cannot be continued or averaged as asked
+├── TrainingError     a run cannot go on: its loss is no number, or a batch does not fit in memory
 └── MissingExtraError an optional library is needed and not installed
 
 Misuse of the library from Python raises ``ValueError`` or ``TypeError`` instead.
@@ -85,6 +86,10 @@ class ModelError(DragomanError):
 
 class CheckpointError(DragomanError):
     """A run cannot be continued, or checkpoints cannot be averaged, as asked."""
+
+
+class TrainingError(DragomanError):
+    """A run cannot go on as it is: no finite loss, or not enough memory."""
 
 
 class MissingExtraError(DragomanError):

@@ -75,12 +75,15 @@ class Recipe:
             raise ConfigError.together(mistakes)
 
 
-def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
+def read_recipe(
+    path: str | Path, settings: Sequence[str] = (), *, model: Table | None = None
+) -> Recipe:
     """Read a recipe file.
 
     Args:
         path: TOML; relative paths in it start from its folder.
         settings: overrides such as ``training.steps=100``; paths in them start from here.
+        model: as in ``parse_recipe``.
 
     Raises:
         ConfigError: with every mistake, each at its place.
@@ -88,16 +91,20 @@ def read_recipe(path: str | Path, settings: Sequence[str] = ()) -> Recipe:
     path = Path(path)
     table = read_toml(path)
     _anchor(table, path.parent)
-    return parse_recipe(table, settings, file=str(path))
+    return parse_recipe(table, settings, file=str(path), model=model)
 
 
-def parse_recipe(table: Table, settings: Sequence[str] = (), *, file: str = "") -> Recipe:
+def parse_recipe(
+    table: Table, settings: Sequence[str] = (), *, file: str = "", model: Table | None = None
+) -> Recipe:
     """Turn a table, as TOML would hold it, into a recipe.
 
     Args:
         table: is not changed.
         settings: overrides such as ``training.steps=100``.
         file: name for messages.
+        model: what ``[model]`` leaves out, unless it names a preset or another architecture; the
+            defaults unless given.
 
     Raises:
         ConfigError: with every mistake, each at its place.
@@ -108,6 +115,8 @@ def parse_recipe(table: Table, settings: Sequence[str] = (), *, file: str = "") 
         override(table, setting)
     _anchor(table, Path.cwd())
     _name_kinds(table)
+    if model is not None:
+        _fill_model(table, model)
     _expand_preset(table, file)
     return read_record(Recipe, table, file=file)
 
@@ -203,6 +212,14 @@ def _leave_one_length(table: Table, setting: str) -> None:
         cast("Table", training).pop(other[key], None)
 
 
+def _fill_model(table: Table, model: Table) -> None:
+    chosen = table.setdefault("model", {})
+    if isinstance(chosen, dict) and "preset" not in chosen:
+        named = cast("Table", chosen)
+        if named.get("architecture", model["architecture"]) == model["architecture"]:
+            table["model"] = copy.deepcopy(model) | named
+
+
 def _expand_preset(table: Table, file: str) -> None:
     model = table.setdefault("model", {})
     if not isinstance(model, dict):
@@ -240,6 +257,10 @@ def _name_kinds(table: Table) -> None:
         inner = table.get(section)
         if isinstance(inner, dict) and isinstance(cast("Table", inner).get(key), str):
             inner[key] = {"kind": inner[key]}
+    training = table.get("training")
+    optimizer = cast("Table", training).get("optimizer") if isinstance(training, dict) else None
+    if isinstance(optimizer, dict):  # constants alone are those of the paper's
+        cast("Table", optimizer).setdefault("kind", "adam")
 
 
 def _anchor(table: Table, folder: Path) -> None:

@@ -14,7 +14,7 @@ from tests.fixtures import GERMAN, tiny_folder, write_corpus
 
 VERBS = (
     *("quickstart", "train", "translate", "generate", "classify", "fill"),
-    *("score", "evaluate", "average", "doctor"),
+    *("score", "evaluate", "average", "inspect", "doctor"),
 )
 
 

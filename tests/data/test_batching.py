@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dragoman.data.batching import Batch, Batches, collate, pad_rows, pair_batches
 from dragoman.data.corpus import read_lines
 from dragoman.data.lengths import LengthRule, Origin, apply_length_rule
-from dragoman.data.planning import BATCH_COST, BatchPlan, group_by_length, plan_batches
+from dragoman.data.planning import BATCH_COST, BatchPlan, Shapes, group_by_length, plan_batches
 from dragoman.data.store import IdStore
 from dragoman.errors import CheckpointError, DataError
 from dragoman.tokenization import SpecialIds
@@ -154,6 +154,64 @@ def test_what_makes_no_batches_is_an_error(
 ) -> None:
     with pytest.raises(ValueError, match=r"make no batches|must be at least 1"):
         BatchPlan(integers(*source), integers(*target), budget=budget)
+
+
+long_lengths = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1)
+
+
+def dealt_shapes(
+    plan: BatchPlan, lengths: list[tuple[int, int]], deals: int
+) -> set[tuple[int, int, int]]:
+    source, target = two_sides(lengths)
+    batches = [batch for seed in range(deals) for batch in plan.deal(np.random.default_rng(seed))]
+    return {(batch.size, int(source[batch].max()), int(target[batch].max())) for batch in batches}
+
+
+@given(lengths=both_lengths | long_lengths, budget=st.integers(1, 3000))
+def test_no_deal_makes_a_batch_larger_than_its_plan_says(
+    lengths: list[tuple[int, int]], budget: int
+) -> None:
+    plan = BatchPlan(*two_sides(lengths), budget=budget)
+    bounds = np.stack(plan.shapes(), axis=1)
+    assert len(bounds) == len(plan)
+    assert bounds[:, 0].sum() == len(lengths)
+    for rows, source, target in dealt_shapes(plan, lengths, 5):
+        assert ((bounds[:, 0] == rows) & (bounds[:, 1] >= source) & (bounds[:, 2] >= target)).any()
+
+
+@given(lengths=both_lengths | long_lengths, budget=st.integers(1, 3000))
+def test_the_heaviest_pairs_reach_the_shape_that_the_plan_says(
+    lengths: list[tuple[int, int]], budget: int
+) -> None:
+    source, target = two_sides(lengths)
+    plan = BatchPlan(source, target, budget=budget)
+    for number, (rows, longest_source, longest_target) in enumerate(
+        zip(*plan.shapes(), strict=True)
+    ):
+        pairs = plan.heaviest(number)
+        assert len(set(pairs.tolist())) == rows
+        found = (rows, source[pairs].max(), target[pairs].max())
+        if rows > 1 or max(found[1:]) <= 64:
+            assert found == (rows, longest_source, longest_target)
+        else:  # of two pairs in one cell, one has the longer source, the other the longer target
+            assert longest_source <= found[1] * 33 / 32
+            assert longest_target <= found[2] * 33 / 32
+
+
+def test_a_batch_may_meet_the_longest_of_its_cells_on_both_sides() -> None:
+    # 65 and 66 are one cell, 65 to 66, as long pairs are: any two of the three may share a batch.
+    plan = BatchPlan(integers(65, 66, 65), integers(66, 65, 65), budget=132)
+    assert [side.tolist() for side in plan.shapes()] == [[1, 2], [66, 66], [66, 66]]
+    assert plan.heaviest(0).tolist() == [0]
+    assert sorted(plan.heaviest(1).tolist()) == [0, 1]
+
+
+def test_the_largest_have_most_slots_then_most_squares_then_most_to_say() -> None:
+    # By hand: slots 80, 90, 70, 85; squares 8 x 36, 9 x 64, 2 x 900, 5 x 121; to say 32, 18, 10,
+    # 55.
+    shapes = Shapes(integers(8, 9, 2, 5), integers(6, 8, 30, 6), integers(4, 2, 5, 11))
+    assert [shapes.largest(count) for count in (1, 2, 3)] == [[1], [1, 2], [1, 2, 3]]
+    assert shapes.largest(9) == [1, 2, 3, 0]
 
 
 def test_padding_stays_low_while_batches_stay_full() -> None:
@@ -295,6 +353,61 @@ def test_after_the_last_batch_of_an_epoch_comes_the_next_epoch() -> None:
     assert batches.epoch == 1
     batches.next_batch()
     assert (batches.epoch, batches.state()) == (2, {"epoch": 2, "batch": 0})
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_order_follows_from_plan_seed_and_epoch_alone(shuffle: bool) -> None:
+    # Written out here, so that a run of an older version can go on.
+    sources, targets = stores(50)
+    plan = BatchPlan(sources.lengths + 1, targets.lengths + 1, budget=60)
+    expected = [
+        [
+            pairs.tolist()
+            for pairs in plan.deal(np.random.default_rng([3, epoch]) if shuffle else None)
+        ]
+        for epoch in (1, 2)
+    ]
+    assert epochs(token_batches(seed=3, shuffle=shuffle), 2) == expected
+
+
+@given(seed=st.integers(0, 99), taken=st.integers(0, 30))
+@settings(max_examples=20)
+def test_the_largest_batches_are_no_smaller_than_any_other_and_do_not_move_on(
+    seed: int, taken: int
+) -> None:
+    batches = token_batches(seed=seed)
+    for _ in range(taken):
+        batches.next_batch()
+    state = batches.state()
+    largest = batches.largest()
+    assert batches.state() == state
+    assert len({tuple(sorted(batch.pairs.tolist())) for batch in largest}) == 2
+    assert pair_ids(largest) == pair_ids(token_batches(seed=seed + 1).largest())
+
+    def slots_of(batch: Batch) -> int:
+        return batch.source.numel() + batch.target_out.numel()
+
+    def squares(batch: Batch) -> int:
+        return len(batch.pairs) * max(batch.source.size(1), batch.target_out.size(1)) ** 2
+
+    others = [batches.next_batch() for _ in range(3 * batches.batches_in_epoch)]
+    assert slots_of(largest[0]) >= max(map(slots_of, others))
+    assert max(map(squares, largest)) >= max(map(squares, others))
+
+
+def test_an_epoch_of_one_batch_has_one_largest() -> None:
+    assert len(token_batches(2).largest()) == 1
+
+
+def test_another_position_moves_by_itself() -> None:
+    batches = token_batches()
+    expected = list(itertools.chain(*epochs(token_batches(), 2)))
+    batches.next_batch()
+    other = batches.at({"epoch": 2, "batch": 1})
+    assert other.next_batch().pairs.tolist() == expected[batches.batches_in_epoch + 1]
+    assert batches.next_batch().pairs.tolist() == expected[1]
+    with pytest.raises(CheckpointError, match="no batch 999"):
+        batches.at({"epoch": 1, "batch": 999})
 
 
 def test_without_shuffling_every_epoch_is_the_same() -> None:

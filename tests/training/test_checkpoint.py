@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,60 +10,51 @@ from dragoman.errors import CheckpointError, ModelError
 from dragoman.training import (
     AdamConfig,
     Progress,
+    Weights,
     average_checkpoints,
     average_tensors,
-    build_optimizer,
     checkpoint_step,
     checkpoints,
     load_checkpoint,
     save_checkpoint,
-    set_rate,
 )
 from dragoman.training.checkpoint import clean
 
+FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
 
-def trained(steps: int = 3) -> tuple[nn.Module, torch.optim.Optimizer]:
+
+def trained(steps: int = 3) -> Weights:
     torch.manual_seed(3)
-    model = nn.Linear(4, 2)
-    optimizer = build_optimizer(model.parameters(), AdamConfig())
-    set_rate(optimizer, 0.01)
-    for _ in range(steps):
-        model(torch.randn(5, 4)).square().sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-    return model, optimizer
+    weights = Weights(nn.Linear(4, 2), AdamConfig(), average=0.9)
+    for step in range(1, steps + 1):
+        weights.backward(weights.model(torch.randn(5, 4)).square().sum())
+        weights.step(step, 0.01)
+    return weights
 
 
-def test_a_checkpoint_gives_back_weights_moments_random_state_and_progress(tmp_path: Path) -> None:
-    model, optimizer = trained()
+def test_a_checkpoint_gives_back_weights_moments_and_progress(tmp_path: Path) -> None:
+    weights = trained()
     progress = Progress(step=3, batches={"epoch": 2, "batch": 5}, target_tokens=70, best=1.5)
-    path = save_checkpoint(tmp_path, model, optimizer, progress)
+    path = save_checkpoint(tmp_path, weights, progress)
     assert path.name == "step-00000003"
-    expected = torch.randn(3)
-    other, fresh = trained(steps=0)
-    assert load_checkpoint(path, other, fresh) == progress
-    assert torch.equal(torch.randn(3), expected)
-    for one, two in zip(model.parameters(), other.parameters(), strict=True):
-        assert torch.equal(one, two)
-        assert all(
-            torch.equal(optimizer.state[one][m], fresh.state[two][m])
-            for m in ("exp_avg", "exp_avg_sq", "step")
-        )
+    other = trained(steps=0)
+    assert load_checkpoint(path, other) == progress
+    for kept, given in ((weights.tensors(), other.tensors()), (weights.moments(), other.moments())):
+        assert kept.keys() == given.keys()
+        assert all(torch.equal(kept[name], given[name]) for name in kept)
+    moments = {name.rpartition(".")[2] for name in other.moments()}
+    assert moments == {"exp_avg", "exp_avg_sq", "step", "average"}
 
 
 def test_checkpoints_hold_no_pickle(tmp_path: Path) -> None:
-    path = save_checkpoint(tmp_path, *trained(), Progress(step=1))
-    assert sorted(file.name for file in path.iterdir()) == [
-        "model.safetensors",
-        "optimizer.safetensors",
-        "state.json",
-    ]
+    path = save_checkpoint(tmp_path, trained(), Progress(step=1))
+    assert sorted(file.name for file in path.iterdir()) == [*FILES]
 
 
 def test_checkpoints_are_listed_by_step_and_only_whole_ones(tmp_path: Path) -> None:
-    model, optimizer = trained()
+    weights = trained()
     for step in (10, 9, 100):
-        save_checkpoint(tmp_path, model, optimizer, Progress(step=step))
+        save_checkpoint(tmp_path, weights, Progress(step=step))
     (tmp_path / ".step-00000200.writing-1").mkdir()
     (tmp_path / "notes").mkdir()
     assert [checkpoint_step(path) for path in checkpoints(tmp_path)] == [9, 10, 100]
@@ -76,8 +68,8 @@ def test_a_failed_write_says_what_to_do_and_leaves_the_older_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Field report 21: the disk is full half-way through the second file.
-    model, optimizer = trained()
-    save_checkpoint(tmp_path, model, optimizer, Progress(step=1))
+    weights = trained()
+    save_checkpoint(tmp_path, weights, Progress(step=1))
     written: list[str] = []
     real = Path.write_bytes
 
@@ -90,19 +82,34 @@ def test_a_failed_write_says_what_to_do_and_leaves_the_older_one(
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(CheckpointError, match="No space left on device; make room"):
-        save_checkpoint(tmp_path, model, optimizer, Progress(step=2))
+        save_checkpoint(tmp_path, weights, Progress(step=2))
     assert "optimizer.safetensors" in written
     assert [entry.name for entry in tmp_path.iterdir()] == ["step-00000001"]
-    assert load_checkpoint(tmp_path / "step-00000001", model, optimizer).step == 1
+    assert load_checkpoint(tmp_path / "step-00000001", weights).step == 1
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json"])
-def test_a_damaged_checkpoint_is_named(name: str, tmp_path: Path) -> None:
-    model, optimizer = trained()
-    path = save_checkpoint(tmp_path, model, optimizer, Progress(step=1))
-    (path / name).write_bytes((path / name).read_bytes()[:-3])
+def one_bit_less(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        *((name, lambda data: data[:-3]) for name in FILES),
+        *((name, one_bit_less) for name in FILES if name != "state.json"),
+        ("state.json", lambda data: b"[]"),
+        ("state.json", lambda data: b'{"step": 1}'),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(
+    name: str, spoil: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    weights = trained()
+    path = save_checkpoint(tmp_path, weights, Progress(step=1))
+    (path / name).write_bytes(spoil((path / name).read_bytes()))
     with pytest.raises(CheckpointError, match="step-00000001: is damaged"):
-        load_checkpoint(path, model, optimizer)
+        load_checkpoint(path, weights)
 
 
 # Field report 22: averaging.

@@ -14,6 +14,7 @@ from dragoman.training import (
     Finished,
     Notice,
     Saved,
+    Skipped,
     Started,
     StepDone,
     Stopped,
@@ -77,6 +78,13 @@ def describe(event: Event) -> str:
             )
         case StepDone():
             return f"step {event.step:>7,}  {_speed(event)}"
+        case Skipped():
+            cause = f"; loss scale now {event.loss_scale:g}" if event.loss_scale else ""
+            in_a_row = f", {event.in_a_row} in a row" if event.in_a_row > 1 else ""
+            return (
+                f"step {event.step:>7,}  skipped{in_a_row}: loss {event.loss_nats:g}, gradient "
+                f"norm {event.gradient_norm:g}{cause}"
+            )
         case Validated():
             scores = "".join(f"  {name} {value:.2f}" for name, value in event.scores.items())
             return (

@@ -19,6 +19,7 @@ import typer
 
 import dragoman
 from dragoman.cli.compare import compare
+from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
 from dragoman.cli.measuring import evaluate, score
 from dragoman.cli.one_sided import classify, fill, generate
@@ -79,6 +80,13 @@ def train(
     source: Annotated[Path | None, typer.Option(help="Instead of a recipe: source text.")] = None,
     target: Annotated[Path | None, typer.Option(help="Its translations, line by line.")] = None,
     run: Annotated[Path | None, typer.Option(help="Run folder; runs/NAME unless given.")] = None,
+    from_model: Annotated[
+        Path | None,
+        typer.Option("--from", help="Start from this model: its weights, tokenizer and shapes."),
+    ] = None,
+    extend_vocabulary: Annotated[
+        int, typer.Option(min=0, help="With --from: pieces to add at most, for the new text.")
+    ] = 0,
     settings: Setting = None,
     dry_run: Annotated[bool, typer.Option(help="Print the resolved recipe and stop.")] = False,
     restart: Annotated[bool, typer.Option(help="Throw away what the run folder holds.")] = False,
@@ -91,19 +99,30 @@ def train(
 
     The same command goes on with an unfinished run.
     """
-    if recipe is not None and source is None and target is None:
-        chosen = dragoman.read_recipe(recipe, settings or ())
-        name = recipe.stem
-    elif recipe is None and source is not None and target is not None:
-        chosen = dragoman.choose_recipe(source, target, settings or ())
-        name = source.name.partition(".")[0]
-    else:
+    from dragoman.run import model_table  # loads torch
+
+    if (recipe is None) == (source is None) or (source is None) != (target is None):
         raise ConfigError("", "give a recipe, or both --source and --target")
+    stem = source.name.partition(".")[0] if source is not None else ""
+    folder = run or Path("runs") / (stem or Path(str(recipe)).stem)
+    settings = [*(settings or ())]
+    settings += [f"tokenizer.extend={extend_vocabulary}"] * bool(extend_vocabulary)
+    model = model_table(folder, from_model, restart=restart)
+    if source is not None and target is not None:
+        chosen = dragoman.choose_recipe(source, target, settings, model=model)
+    else:
+        chosen = dragoman.read_recipe(str(recipe), settings, model=model)
     if dry_run:
         print(dragoman.recipe_toml(chosen), end="")
         return
-    folder = run or Path("runs") / name
-    status = _train(chosen, folder, device=device, restart=restart, accept_changes=accept_changes)
+    status = _train(
+        chosen,
+        folder,
+        device=device,
+        restart=restart,
+        accept_changes=accept_changes,
+        start_from=from_model,
+    )
     if status:
         raise typer.Exit(status)
 
@@ -194,6 +213,7 @@ def doctor(json_output: Json = False) -> None:
 
 
 app.command()(compare)
+app.add_typer(inspect)
 
 
 def main(arguments: list[str] | None = None) -> int:

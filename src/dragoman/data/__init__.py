@@ -19,6 +19,7 @@ from dragoman.data.corpus import (
     read_lines,
     read_pairs,
 )
+from dragoman.data.example import Example
 from dragoman.data.images import (
     ImageBatch,
     ImageFile,
@@ -43,8 +44,10 @@ from dragoman.data.lengths import (
     apply_length_rule,
 )
 from dragoman.data.masking import FRAME, MaskedBatch, frame, mask_pieces, masked_batches
-from dragoman.data.planning import group_by_length, plan_batches
+from dragoman.data.planning import Integers, Shapes, group_by_length, plan_batches
+from dragoman.data.prefetch import BatchSource, Prefetched
 from dragoman.data.sample import SampleCorpus, sample_corpus
+from dragoman.data.sharing import Divisible, placeholder, share
 from dragoman.data.store import IdStore
 from dragoman.data.stream import StreamBatch, stream_batches, text_stream
 from dragoman.data.text import (
@@ -63,14 +66,18 @@ __all__ = [
     "FRAME",
     "AnyCorpus",
     "Batch",
+    "BatchSource",
     "Batches",
     "ClassBatch",
     "Corpus",
+    "Divisible",
+    "Example",
     "Files",
     "IdStore",
     "ImageBatch",
     "ImageFile",
     "ImageReport",
+    "Integers",
     "LengthReport",
     "LengthRule",
     "MaskedBatch",
@@ -78,7 +85,9 @@ __all__ = [
     "Pair",
     "PairReport",
     "Plan",
+    "Prefetched",
     "SampleCorpus",
+    "Shapes",
     "StreamBatch",
     "Text",
     "TextReport",
@@ -100,6 +109,7 @@ __all__ = [
     "pad_rows",
     "pair_batches",
     "passages",
+    "placeholder",
     "plan_batches",
     "read_aligned",
     "read_images",
@@ -110,6 +120,7 @@ __all__ = [
     "read_text",
     "sample_corpus",
     "scale_images",
+    "share",
     "stream_batches",
     "tag_pieces",
     "text_stream",

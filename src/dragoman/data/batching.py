@@ -5,7 +5,8 @@ symbol, and so does what the decoder is to say, while what it reads begins with 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.lengths import ADDED_SYMBOLS
-from dragoman.data.planning import BatchPlan, Integers
+from dragoman.data.planning import BatchPlan, Integers, Shapes
+from dragoman.data.sharing import real_width
 from dragoman.data.store import IdStore
 from dragoman.errors import CheckpointError
 from dragoman.tokenization import SpecialIds
@@ -31,6 +33,32 @@ class Batch:
     target_in: Tensor  # start, pieces; int64, (B, T)
     target_out: Tensor  # pieces, end; int64, (B, T)
     target_tokens: int  # of target_out, padding not counted
+    padding: int  # its id
+
+    @property
+    def examples(self) -> Integers:
+        """The pairs, (B,), by the name that every kind of batch has for its examples."""
+        return self.pairs
+
+    def rows(self, index: Integers) -> "Batch":
+        """Choose rows, in the order of ``index``, without the columns that only others fill."""
+        chosen = torch.as_tensor(index)
+        source, target_in = self.source[chosen], self.target_in[chosen]
+        width = real_width(target_in, self.padding)
+        target_out = self.target_out[chosen, :width]
+        return Batch(
+            pairs=self.pairs[index],
+            source=source[:, : real_width(source, self.padding)],
+            target_in=target_in[:, :width],
+            target_out=target_out,
+            target_tokens=int((target_out != self.padding).sum()),
+            padding=self.padding,
+        )
+
+    def unasked(self) -> "Batch":
+        """Give the same rows with nothing to say."""
+        nothing = torch.full_like(self.target_out, self.padding)
+        return replace(self, target_out=nothing, target_tokens=0)
 
 
 def collate(pairs: Integers, sources: IdStore, targets: IdStore, special: SpecialIds) -> Batch:
@@ -43,6 +71,7 @@ def collate(pairs: Integers, sources: IdStore, targets: IdStore, special: Specia
         target_in=pad_rows([np.append(start, pieces) for pieces in target_pieces], special.padding),
         target_out=pad_rows([np.append(pieces, end) for pieces in target_pieces], special.padding),
         target_tokens=sum(pieces.size + ADDED_SYMBOLS for pieces in target_pieces),
+        padding=special.padding,
     )
 
 
@@ -61,6 +90,14 @@ class Plan(Protocol):
 
     def deal(self, rng: np.random.Generator | None = None) -> list[Integers]:
         """Give each batch of an epoch its examples; shuffled when there is an ``rng``."""
+        ...
+
+    def shapes(self) -> Shapes:
+        """Bound the shape of each batch, whatever epoch it is dealt for."""
+        ...
+
+    def heaviest(self, number: int) -> Integers:
+        """Choose examples that give batch ``number`` of ``shapes`` all of its size, (B,)."""
         ...
 
 
@@ -113,6 +150,31 @@ class Batches(Generic[B]):
     def whole_epoch(self) -> Iterator[B]:
         """Give each batch of the current epoch once, without moving on; for validation."""
         return map(self._make, range(len(self._order)))
+
+    def largest(self, count: int = 2) -> list[B]:
+        """Make the batches that need most memory in any epoch, without moving on.
+
+        In turn, that with the most slots, that with the most squares for attention, that with the
+        most slots to be said, and the next of each. A batch dealt later is never larger than the
+        largest here, but for a row above 64 that is alone: it may be longer by less than 1/32.
+
+        Args:
+            count: how many, all different; fewer when an epoch has no more.
+        """
+        numbers = self._plan.shapes().largest(count)
+        rngs = (np.random.default_rng([self._seed, 0, number]) for number in numbers)
+        examples = map(self._plan.heaviest, numbers)
+        return [self._collate(chosen, rng) for chosen, rng in zip(examples, rngs, strict=True)]
+
+    def at(self, state: Mapping[str, int]) -> "Batches[B]":
+        """Give the same batches with a position of their own; two threads may read one each.
+
+        Raises:
+            CheckpointError: as ``restore`` does.
+        """
+        other = copy(self)
+        other.restore(state)
+        return other
 
     def state(self) -> dict[str, int]:
         """Say where the next batch is: its epoch, from 1, and its number in it, from 0."""

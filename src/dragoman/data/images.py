@@ -6,7 +6,7 @@ Shapes: N images, B images of a batch, C numbers per pixel.
 import hashlib
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,8 @@ from torch import Tensor
 from dragoman.configfile import record, similar_file
 from dragoman.data.batching import Batches
 from dragoman.data.corpus import is_blank
-from dragoman.data.planning import Integers
+from dragoman.data.labelled import NONE
+from dragoman.data.planning import Integers, Shapes
 from dragoman.errors import DataError
 
 
@@ -48,9 +49,24 @@ class ImageReport:
 class ImageBatch:
     """Images and what they show."""
 
+    examples: Integers  # which images, (B,)
     inputs: Tensor  # float32, (B, height, width, C)
-    classes: Tensor  # int64, (B,)
-    target_tokens: int  # images
+    classes: Tensor  # int64, (B,); -1 is none
+    target_tokens: int  # images with a class
+
+    def rows(self, index: Integers) -> "ImageBatch":
+        """Choose images, in the order of ``index``."""
+        classes = self.classes[torch.as_tensor(index)]
+        return ImageBatch(
+            examples=self.examples[index],
+            inputs=self.inputs[torch.as_tensor(index)],
+            classes=classes,
+            target_tokens=int((classes != NONE).sum()),
+        )
+
+    def unasked(self) -> "ImageBatch":
+        """Give the same images without classes."""
+        return replace(self, classes=torch.full_like(self.classes, NONE), target_tokens=0)
 
 
 def read_images(corpus: ImageFile) -> ImageReport:
@@ -153,6 +169,15 @@ class ImagePlan:
         order = np.arange(self._count) if rng is None else rng.permutation(self._count)
         return np.array_split(order, len(self))
 
+    def shapes(self) -> Shapes:
+        """Give the shape of each batch, the same in every epoch; an image counts 1."""
+        rows = np.array([part.size for part in self.deal()])
+        return Shapes(rows, np.ones_like(rows), np.zeros_like(rows))
+
+    def heaviest(self, number: int) -> Integers:
+        """Choose as many images as batch ``number`` of ``shapes`` has, (B,)."""
+        return np.arange(int(self.shapes().rows[number]))
+
 
 def image_batches(
     images: NDArray[np.float32],
@@ -166,6 +191,7 @@ def image_batches(
 
     def collate(examples: Integers, rng: np.random.Generator) -> ImageBatch:
         return ImageBatch(
+            examples=examples,
             inputs=torch.as_tensor(images[examples]),
             classes=torch.as_tensor(classes[examples]),
             target_tokens=len(examples),

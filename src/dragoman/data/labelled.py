@@ -4,11 +4,10 @@ Shapes: B sequences, S positions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.batching import Batches, pad_rows
@@ -21,7 +20,8 @@ from dragoman.data.corpus import (
     read_pairs,
 )
 from dragoman.data.masking import FRAME, frame
-from dragoman.data.planning import BatchPlan
+from dragoman.data.planning import BatchPlan, Integers
+from dragoman.data.sharing import real_width
 from dragoman.data.store import IdStore
 from dragoman.errors import DataError
 from dragoman.tokenization import SpecialIds, Tokenizer
@@ -33,9 +33,27 @@ NONE = -1  # the class of positions that have none
 class ClassBatch:
     """Sequences and what they, or their positions, are."""
 
+    examples: Integers  # which sequences, (B,)
     inputs: Tensor  # int64, (B, S)
     classes: Tensor  # int64, (B,) or (B, S); -1 is none
     target_tokens: int  # classes that are asked for
+    padding: int  # id of the padding of inputs
+
+    def rows(self, index: Integers) -> "ClassBatch":
+        """Choose rows, in the order of ``index``, without the columns that only others fill."""
+        inputs, classes = self.inputs[torch.as_tensor(index)], self.classes[torch.as_tensor(index)]
+        width = real_width(inputs, self.padding)
+        return ClassBatch(
+            examples=self.examples[index],
+            inputs=inputs[:, :width],
+            classes=classes if classes.dim() == 1 else classes[:, :width],
+            target_tokens=int((classes != NONE).sum()),
+            padding=self.padding,
+        )
+
+    def unasked(self) -> "ClassBatch":
+        """Give the same rows without classes."""
+        return replace(self, classes=torch.full_like(self.classes, NONE), target_tokens=0)
 
 
 def class_batches(
@@ -62,7 +80,7 @@ def class_batches(
     ones = np.ones(len(sequences), dtype=np.int64)
     plan = BatchPlan(sequences.lengths + FRAME, ones, budget=budget)
 
-    def collate(examples: NDArray[np.int64], rng: np.random.Generator) -> ClassBatch:
+    def collate(examples: Integers, rng: np.random.Generator) -> ClassBatch:
         rows = [frame(sequences[int(example)].tolist(), special) for example in examples]
         asked = [classes[int(example)] for example in examples]
         if tags:
@@ -71,7 +89,13 @@ def class_batches(
             padded = torch.tensor([row[0] for row in asked])
         inputs = pad_rows(rows, special.padding)
         count = int((padded != NONE).sum())
-        return ClassBatch(inputs=inputs, classes=padded, target_tokens=count)
+        return ClassBatch(
+            examples=examples,
+            inputs=inputs,
+            classes=padded,
+            target_tokens=count,
+            padding=special.padding,
+        )
 
     return Batches(plan, collate, seed=seed, shuffle=shuffle)
 

@@ -4,14 +4,16 @@ Shapes: B sequences, S positions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.batching import Batches, pad_rows
-from dragoman.data.planning import BatchPlan
+from dragoman.data.planning import BatchPlan, Integers
+from dragoman.data.sharing import real_width
 from dragoman.data.store import IdStore
 from dragoman.tokenization import SpecialIds
 
@@ -23,9 +25,28 @@ HIDDEN, REPLACED = 0.8, 0.1  # of the chosen pieces; the others stay as they are
 class MaskedBatch:
     """Sequences to repair; the unknown symbol, which no text contains, stands for a gap."""
 
+    examples: Integers  # which sequences, (B,)
     inputs: Tensor  # int64, (B, S)
     targets: Tensor  # int64, (B, S); padding where nothing is asked
     target_tokens: int  # pieces asked for
+    padding: int  # its id
+
+    def rows(self, index: Integers) -> "MaskedBatch":
+        """Choose rows, in the order of ``index``, without the columns that only others fill."""
+        inputs, targets = self.inputs[torch.as_tensor(index)], self.targets[torch.as_tensor(index)]
+        width = real_width(inputs, self.padding)
+        return MaskedBatch(
+            examples=self.examples[index],
+            inputs=inputs[:, :width],
+            targets=targets[:, :width],
+            target_tokens=int((targets != self.padding).sum()),
+            padding=self.padding,
+        )
+
+    def unasked(self) -> "MaskedBatch":
+        """Give the same rows with nothing to repair."""
+        nothing = torch.full_like(self.targets, self.padding)
+        return replace(self, targets=nothing, target_tokens=0)
 
 
 def masked_batches(
@@ -55,12 +76,13 @@ def masked_batches(
     ones = np.ones(len(sequences), dtype=np.int64)
     plan = BatchPlan(sequences.lengths + FRAME, ones, budget=budget)
 
-    def collate(examples: NDArray[np.int64], rng: np.random.Generator) -> MaskedBatch:
+    def collate(examples: Integers, rng: np.random.Generator) -> MaskedBatch:
         rows = [sequences[int(example)] for example in examples]
         luck: np.random.Generator | list[np.random.Generator] = rng
         if not shuffle:
             luck = [np.random.default_rng([seed, int(example)]) for example in examples]
-        return mask_pieces(rows, share=share, vocabulary=vocabulary, special=special, rng=luck)
+        batch = mask_pieces(rows, share=share, vocabulary=vocabulary, special=special, rng=luck)
+        return replace(batch, examples=examples)
 
     return Batches(plan, collate, seed=seed, shuffle=shuffle)
 
@@ -83,6 +105,9 @@ def mask_pieces(
         vocabulary: how many pieces there are.
         special: ids of the symbols.
         rng: draws the gaps; of all, or one for each sequence.
+
+    Returns:
+        A batch whose examples are numbered from 0.
     """
     luck = [rng] * len(rows) if isinstance(rng, np.random.Generator) else rng
     inputs: list[NDArray[np.int64]] = []
@@ -102,9 +127,11 @@ def mask_pieces(
         targets.append(framed(asked, special.padding, special.padding))
     padded = pad_rows(targets, special.padding)
     return MaskedBatch(
+        examples=np.arange(len(rows)),
         inputs=pad_rows(inputs, special.padding),
         targets=padded,
         target_tokens=int((padded != special.padding).sum()),
+        padding=special.padding,
     )
 
 

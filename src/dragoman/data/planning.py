@@ -44,6 +44,29 @@ def group_by_length(lengths: Sequence[int] | Integers, budget: int) -> list[Inte
     return batches
 
 
+class Shapes(NamedTuple):
+    """The most that each batch of a plan can hold, each (batches,); 0 for a side it has not."""
+
+    rows: Integers
+    source: Integers  # longest row
+    target: Integers
+
+    def largest(self, count: int) -> list[int]:
+        """Name batches that need much memory, by slots, squares and target slots in turn."""
+        longest = np.maximum(self.source, self.target)
+        sizes = (
+            self.rows * (self.source + self.target),
+            self.rows * longest**2,  # the weights of attention
+            self.rows * self.target,  # each has a score for every piece of the vocabulary
+        )
+        orders = [np.argsort(-size, kind="stable") for size in sizes]
+        chosen: list[int] = []
+        while len(chosen) < min(count, self.rows.size):
+            order = orders[len(chosen) % len(orders)]
+            chosen.append(next(int(number) for number in order if number not in chosen))
+        return chosen
+
+
 class BatchPlan:
     """How many pairs of which lengths share a batch; found once, dealt anew in each epoch.
 
@@ -66,6 +89,7 @@ class BatchPlan:
             raise ValueError(f"lengths: {counts} make no batches")
         if min(budget, source_lengths.min(), target_lengths.min()) < 1:
             raise ValueError("lengths and budget: must be at least 1")
+        self._lengths = np.stack([source_lengths, target_lengths]).astype(np.int32)
         sources, targets = _coarse(source_lengths), _coarse(target_lengths)
         wide = int(targets.max()) + 1
         codes, self._cell, counts = np.unique(
@@ -93,6 +117,38 @@ class BatchPlan:
         by_cell = pairs[np.argsort(self._cell[pairs], kind="stable")]
         batches = np.split(by_cell[self._places], self._cuts)
         return batches if rng is None else [batches[i] for i in rng.permutation(len(batches))]
+
+    def shapes(self) -> Shapes:
+        """Bound the shape of each batch by its cells, since only pairs of a cell change places."""
+        longest = np.zeros((2, int(self._cell.max()) + 1), dtype=np.int64)
+        for side in (0, 1):
+            np.maximum.at(longest[side], self._cell, self._lengths[side])
+        starts = np.append(0, self._cuts)
+        source, target = np.maximum.reduceat(longest[:, self._cells()], starts, axis=1)
+        return Shapes(np.diff(np.append(starts, self._places.size)), source, target)
+
+    def heaviest(self, number: int) -> Integers:
+        """Choose pairs that give batch ``number`` of ``shapes`` all of its size, (B,).
+
+        They are the longest of its cells. If neither they nor a deal need hold the longest source
+        and the longest target together, two of them give way to those.
+        """
+        cells, counts = np.unique(np.split(self._cells(), self._cuts)[number], return_counts=True)
+        pool = np.flatnonzero(np.isin(self._cell, cells))
+        pool = pool[np.argsort(-self._lengths[:, pool].sum(0), kind="stable")]
+        by_cell = pool[np.argsort(self._cell[pool], kind="stable")]
+        cell = self._cell[by_cell]
+        place = np.arange(cell.size) - np.searchsorted(cell, cell)  # within the cell
+        chosen = by_cell[place < counts[np.searchsorted(cells, cell)]]
+        if chosen.size == 1:
+            return chosen
+        longest = np.unique(pool[self._lengths[:, pool].argmax(1)])
+        others = pool[np.isin(pool, chosen) & ~np.isin(pool, longest)]
+        return np.concatenate([longest, others])[: chosen.size]
+
+    def _cells(self) -> Integers:
+        """Name the cell of each pair of each batch in turn, (N,)."""
+        return np.sort(self._cell)[self._places]
 
 
 class _Strip(NamedTuple):

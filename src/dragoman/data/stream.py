@@ -6,7 +6,7 @@ so that pieces meet different pasts. Shapes: W windows, C pieces of context, B w
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.batching import Batches
-from dragoman.data.planning import Integers
+from dragoman.data.planning import Integers, Shapes
+from dragoman.data.sharing import real_width
 from dragoman.tokenization import SpecialIds
 
 
@@ -22,9 +23,28 @@ from dragoman.tokenization import SpecialIds
 class StreamBatch:
     """Windows of running text; a start symbol is read but never to be said."""
 
+    examples: Integers  # the places in the stream where windows begin, (B,); below 0 if cut short
     inputs: Tensor  # int64, (B, C)
     targets: Tensor  # int64, (B, C); padding where nothing is to be said
     target_tokens: int  # of targets, padding not counted
+    padding: int  # its id
+
+    def rows(self, index: Integers) -> "StreamBatch":
+        """Choose windows, in the order of ``index``, without the columns that only others fill."""
+        inputs, targets = self.inputs[torch.as_tensor(index)], self.targets[torch.as_tensor(index)]
+        width = real_width(inputs, self.padding)
+        return StreamBatch(
+            examples=self.examples[index],
+            inputs=inputs[:, :width],
+            targets=targets[:, :width],
+            target_tokens=int((targets != self.padding).sum()),
+            padding=self.padding,
+        )
+
+    def unasked(self) -> "StreamBatch":
+        """Give the same windows with nothing to say."""
+        nothing = torch.full_like(self.targets, self.padding)
+        return replace(self, targets=nothing, target_tokens=0)
 
 
 def text_stream(documents: Iterable[Sequence[int]], special: SpecialIds) -> NDArray[np.int32]:
@@ -74,6 +94,17 @@ class WindowPlan:
             starts = rng.permutation(starts)
         return np.array_split(starts, len(self))
 
+    def shapes(self) -> Shapes:
+        """Bound the shape of each batch: one window more than without shifting may come."""
+        most = self._windows + ((self._windows - 1) * self._context + 1 < self._length - 1)
+        rows = np.array([part.size for part in np.array_split(np.arange(most), len(self))])
+        return Shapes(rows, np.full_like(rows, self._context), np.zeros_like(rows))
+
+    def heaviest(self, number: int) -> Integers:
+        """Choose as many full windows as batch ``number`` of ``shapes`` has, (B,)."""
+        starts = np.arange(self.shapes().rows[number], dtype=np.int64) * self._context
+        return np.minimum(starts, max(0, self._length - 1 - self._context))
+
 
 def stream_batches(
     stream: NDArray[np.int32],
@@ -118,5 +149,9 @@ def cut_windows(
     targets[targets == special.start] = special.padding
     count = int((targets != special.padding).sum())
     return StreamBatch(
-        inputs=torch.as_tensor(inputs), targets=torch.as_tensor(targets), target_tokens=count
+        examples=starts,
+        inputs=torch.as_tensor(inputs),
+        targets=torch.as_tensor(targets),
+        target_tokens=count,
+        padding=special.padding,
     )

@@ -32,6 +32,15 @@ from dragoman.inspection.cost import (
     training_time,
 )
 from dragoman.inspection.parameters import ParameterCount, count_parameters
+from dragoman.inspection.rates import Rates, draw_rates
+from dragoman.inspection.run_history import (
+    LoggedUpdate,
+    LoggedValidation,
+    RunHistory,
+    read_run,
+)
+from dragoman.inspection.run_picture import draw_run
+from dragoman.inspection.run_report import run_lines, run_summary
 
 __all__ = [
     "AttentionMaps",
@@ -39,8 +48,12 @@ __all__ = [
     "ConvolutionCost",
     "ConvolutionWindow",
     "LayerCost",
+    "LoggedUpdate",
+    "LoggedValidation",
     "ParameterCount",
+    "Rates",
     "RecurrentKind",
+    "RunHistory",
     "SeparableComparison",
     "SpatialComparison",
     "TrainingTime",
@@ -54,13 +67,18 @@ __all__ = [
     "count_parameters",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
+    "draw_rates",
+    "draw_run",
     "heat_map",
     "layers_to_cover",
     "pointwise_feed_forward_cost",
+    "read_run",
     "receptive_fields",
     "recurrent_cost",
     "recurrent_parameters",
     "restricted_self_attention_cost",
+    "run_lines",
+    "run_summary",
     "self_attention_cost",
     "self_attention_is_cheaper",
     "separable_convolution_cost",

@@ -17,6 +17,7 @@ from dragoman.nn.attention import (
     fused_attention,
     reference_attention,
 )
+from dragoman.nn.batched_attention import ChosenAttention, batched_attention
 from dragoman.nn.blockwise import (
     RunningSoftmax,
     blockwise_attention,
@@ -122,6 +123,7 @@ __all__ = [
     "Causal",
     "CausalLM",
     "CellWeights",
+    "ChosenAttention",
     "ClassHead",
     "Convolution",
     "ConvolutionalCache",
@@ -180,6 +182,7 @@ __all__ = [
     "alibi_slopes",
     "attention_scores",
     "attention_weights",
+    "batched_attention",
     "blockwise_attention",
     "causal_mask",
     "combine",

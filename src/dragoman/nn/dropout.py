@@ -20,10 +20,14 @@ def dropout_mask(x: Tensor, p: float) -> Tensor:
     Returns:
         A tensor like ``x``.
     """
+    return kept(x, p).mul_(1 / (1 - p))
+
+
+def kept(x: Tensor, p: float) -> Tensor:
+    """Draw what stays: 0 with chance ``p``, otherwise 1; arguments as for ``dropout_mask``."""
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device)
     draws = words.random_(-(2**63), None).view(torch.int16)[: x.numel()].view(x.shape)
-    keep = draws >= round(p * 65536) - 32768
-    return keep.to(x.dtype).mul_(1 / (1 - p))
+    return torch.ge(draws, round(p * 65536) - 32768, out=torch.empty_like(x))
 
 
 class Dropout(nn.Module):
@@ -54,4 +58,4 @@ class Dropout(nn.Module):
         """Give x + Dropout(y) in one pass over memory; both of one shape."""
         if self.p == 0 or not self.training or y.device.type != "cpu":
             return x + self(y)
-        return torch.addcmul(x, y, dropout_mask(y, self.p))
+        return torch.addcmul(x, y, kept(y, self.p), value=1 / (1 - self.p))

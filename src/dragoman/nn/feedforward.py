@@ -3,6 +3,7 @@
 Shapes: B sentences, L positions, D model width, N inner width ``d_ff``.
 """
 
+import torch
 from torch import Tensor, nn
 
 from dragoman.nn.activations import Activation, relu, silu
@@ -37,7 +38,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Transform (B, L, D) to (B, L, D), each position by itself."""
-        return self.output(self.dropout(self.activation(self.inner(x))))
+        inner = self.inner(x)
+        # Nothing else holds the inner values, so the paper's max(0, ·) may overwrite them.
+        inner = torch.relu_(inner) if self.activation is relu else self.activation(inner)
+        return self.output(self.dropout(inner))
 
 
 class GatedFeedForward(nn.Module):

@@ -9,6 +9,7 @@ from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
 from dragoman.run.load import load_model
 from dragoman.run.measure import Measurement, measure
 from dragoman.run.quickstart import quickstart_recipe, quickstart_results
+from dragoman.run.start_from import model_table
 from dragoman.run.train import train
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "evaluate_alternatives",
     "load_model",
     "measure",
+    "model_table",
     "quickstart_recipe",
     "quickstart_results",
     "train",

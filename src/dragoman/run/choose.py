@@ -8,13 +8,16 @@ from dragoman.data import Files, read_pairs
 from dragoman.recipe import Recipe, parse_recipe
 
 
-def choose_recipe(source: Path, target: Path, settings: Sequence[str] = ()) -> Recipe:
+def choose_recipe(
+    source: Path, target: Path, settings: Sequence[str] = (), *, model: Table | None = None
+) -> Recipe:
     """Choose sizes by the amount of text.
 
     Args:
         source: one sentence a line.
         target: its translations, line by line.
         settings: overrides such as ``training.steps=100``.
+        model: the ``[model]`` table, instead of one chosen by the amount of text.
 
     Raises:
         DataError: the files cannot be read or do not fit each other.
@@ -23,7 +26,9 @@ def choose_recipe(source: Path, target: Path, settings: Sequence[str] = ()) -> R
     corpus = read_pairs(Files(source=source, target=target))
     table = sizes_for(len(corpus.pairs))
     table["data"] |= {"train": {"source": str(source), "target": str(target)}}
-    return parse_recipe(table, settings)
+    if model is not None:
+        table["model"] = {}
+    return parse_recipe(table, settings, model=model)
 
 
 def sizes_for(pairs: int) -> Table:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from dragoman.atomic import write_text
-from dragoman.errors import CheckpointError
+from dragoman.configfile import read_record, write_record
+from dragoman.errors import CheckpointError, ConfigError
 from dragoman.recipe import Recipe, differences, read_recipe, recipe_toml
 from dragoman.training import (
     Event,
     Finished,
+    Kernels,
     Notice,
     Trainer,
     checkpoints,
@@ -33,6 +35,7 @@ class RunFolder:
         self.path = path
         self.recipe_file = path / "recipe.toml"
         self.metrics_file = path / "metrics.jsonl"
+        self.kernels_file = path / "kernels.json"
         self.checkpoints = path / "checkpoints"
 
     def status(self) -> Literal["new", "open", "finished"]:
@@ -91,6 +94,19 @@ class RunFolder:
             (self.path / name).unlink(missing_ok=True)
         self.recipe_file.unlink(missing_ok=True)
         self.metrics_file.unlink(missing_ok=True)
+        self.kernels_file.unlink(missing_ok=True)
+
+    def kernels(self) -> Kernels | None:
+        """Read how this run computes, if it has begun."""
+        try:
+            table = json.loads(self.kernels_file.read_bytes())
+            return read_record(Kernels, table, file=str(self.kernels_file))
+        except (OSError, ValueError, ConfigError):
+            return None
+
+    def keep_kernels(self, kernels: Kernels) -> None:
+        """Keep how this run computes, so that going on with it computes as before."""
+        write_text(self.kernels_file, json.dumps(write_record(kernels)) + "\n")
 
     def write_recipe(self, recipe: Recipe) -> None:
         """Keep the resolved recipe."""
@@ -107,7 +123,7 @@ class RunFolder:
         found = checkpoints(self.checkpoints)
         for path in reversed(found):
             try:
-                progress = load_checkpoint(path, trainer.model, trainer.optimizer)
+                progress = load_checkpoint(path, trainer.weights)
             except CheckpointError as error:
                 yield Notice(text=f"{error} (skipped)")
                 continue

@@ -8,6 +8,7 @@ from dragoman.tokenization.byte_pair import (
     learn_merges,
 )
 from dragoman.tokenization.config import TargetTokenizer, TokenizerConfig
+from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
 from dragoman.tokenization.tokenizer import NormalForm, SpecialIds, Tokenizer
 from dragoman.tokenization.wordpiece import (
@@ -33,6 +34,8 @@ __all__ = [
     "apply_wordpiece_merges",
     "best_pair",
     "encode_word",
+    "extend_tokenizer",
+    "extend_tokenizers",
     "learn_bpe",
     "learn_merges",
     "learn_tokenizer",
@@ -40,5 +43,6 @@ __all__ = [
     "learn_wordpiece",
     "learn_wordpiece_fast",
     "pair_score",
+    "spelled_before",
     "split_word",
 ]

@@ -1,7 +1,9 @@
 """Which vocabulary to learn: the ``[tokenizer]`` table of a recipe."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from dragoman.configfile import record
 from dragoman.errors import ConfigError
@@ -41,6 +43,8 @@ class TokenizerConfig:
         byte_fallback: spell what has no piece in bytes; otherwise it is unknown, and missing from
             decoded text.
         target: what differs on the target side, which then has a vocabulary of its own.
+        extend: pieces to add at most to the vocabulary of the model that ``train --from`` starts
+            with, to each when there are two; nothing else of this table has a meaning then.
 
     Raises:
         ConfigError: ``size`` leaves no room to learn anything.
@@ -52,6 +56,7 @@ class TokenizerConfig:
     normal_form: NormalForm = "NFC"
     byte_fallback: bool = True
     target: TargetTokenizer | None = None
+    extend: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
     def __post_init__(self) -> None:
         """Check what no single field can."""

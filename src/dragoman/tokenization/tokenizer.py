@@ -162,6 +162,10 @@ class Tokenizer:
         refuse_surrogates(text)
         return self._form.normalize_str(text)
 
+    def to_json(self) -> str:
+        """Write what ``tokenizer.json`` holds."""
+        return self._backend.to_str(pretty=True)
+
     def save(self, path: Path) -> None:
         """Write ``tokenizer.json``, aside first, so that no reader meets half a file.
 
@@ -171,7 +175,7 @@ class Tokenizer:
         aside = path.with_name(f"{path.name}.part")
         try:
             with aside.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(self._backend.to_str(pretty=True))
+                file.write(self.to_json())
                 file.flush()
                 os.fsync(file.fileno())
             aside.replace(path)

@@ -12,6 +12,7 @@ from dragoman.training.checkpoint import (
 )
 from dragoman.training.config import (
     Constant,
+    Cosine,
     InverseSqrt,
     LinearDecay,
     TrainingConfig,
@@ -22,11 +23,14 @@ from dragoman.training.events import (
     Finished,
     Notice,
     Saved,
+    Skipped,
     Started,
     StepDone,
     Stopped,
     Validated,
 )
+from dragoman.training.freezing import freeze
+from dragoman.training.kernels import Kernels, choose_kernels, using
 from dragoman.training.label_smoothing import (
     SmoothingForm,
     label_cross_entropy,
@@ -34,7 +38,7 @@ from dragoman.training.label_smoothing import (
     mean_over_targets,
     smoothed_labels,
 )
-from dragoman.training.loop import Trainer, better, training_loop
+from dragoman.training.loop import Hooks, better, training_loop
 from dragoman.training.loss import (
     projected_cross_entropy,
     reference_cross_entropy,
@@ -50,38 +54,73 @@ from dragoman.training.objectives import (
     piece_loss,
     translation_loss,
 )
-from dragoman.training.optimizer import AdamConfig, build_optimizer, set_rate
-from dragoman.training.schedule import Schedule, constant, inverse_sqrt, linear_decay
+from dragoman.training.optimizer import (
+    AdafactorConfig,
+    Adam8bitConfig,
+    AdamConfig,
+    AdamWConfig,
+    OptimizerConfig,
+    build_optimizer,
+    moments_of,
+    restore_moments,
+    set_rate,
+    weight_decay_groups,
+)
+from dragoman.training.schedule import (
+    Schedule,
+    constant,
+    cosine_decay,
+    describe_schedule,
+    inverse_sqrt,
+    linear_decay,
+)
+from dragoman.training.trainer import Trainer, Update
+from dragoman.training.weights import Precision, Weights
 
 __all__ = [
+    "AdafactorConfig",
+    "Adam8bitConfig",
     "AdamConfig",
+    "AdamWConfig",
     "Constant",
+    "Cosine",
     "Counted",
     "Event",
     "Finished",
+    "Hooks",
     "InverseSqrt",
+    "Kernels",
     "LinearDecay",
     "Notice",
     "Objective",
+    "OptimizerConfig",
+    "Precision",
     "Progress",
     "Saved",
     "Schedule",
+    "Skipped",
     "SmoothingForm",
     "Started",
     "StepDone",
     "Stopped",
     "Trainer",
     "TrainingConfig",
+    "Update",
     "Validated",
     "ValidationConfig",
+    "Weights",
     "average_checkpoints",
     "average_tensors",
     "better",
     "build_optimizer",
     "checkpoint_step",
     "checkpoints",
+    "choose_kernels",
     "class_loss",
     "constant",
+    "cosine_decay",
+    "describe_schedule",
+    "freeze",
     "inverse_sqrt",
     "label_cross_entropy",
     "label_divergence",
@@ -90,10 +129,12 @@ __all__ = [
     "load_checkpoint",
     "masked_loss",
     "mean_over_targets",
+    "moments_of",
     "piece_loss",
     "projected_cross_entropy",
     "reference_cross_entropy",
     "regular_checkpoints",
+    "restore_moments",
     "save_checkpoint",
     "set_rate",
     "smoothed_cross_entropy",
@@ -101,4 +142,6 @@ __all__ = [
     "summed_cross_entropy",
     "training_loop",
     "translation_loss",
+    "using",
+    "weight_decay_groups",
 ]

@@ -1,59 +1,67 @@
 """Exact resumption, and averaging of the last checkpoints (section 6.1).
 
-A checkpoint is a folder ``step-00001000`` with the weights (``model.safetensors``), the optimizer's
-moments and the random state (``optimizer.safetensors``) and the position in the run
-(``state.json``). It is written aside and renamed, so a folder of that name is complete.
+A checkpoint is a folder ``step-00001000`` with the weights (``model.safetensors``), what the
+optimizer remembers (``optimizer.safetensors``) and the position in the run (``state.json``, with
+the digests of the other two). It is written aside and renamed, so a folder of that name is
+complete. Dropout needs no place here: its numbers follow from the seed and the update.
 """
 
+import hashlib
 import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import Tensor
 
 from dragoman.atomic import new_folder, remove_leftovers
-from dragoman.bundle import load_weights, model_weights, read_tensors
+from dragoman.bundle import read_tensors
 from dragoman.errors import CheckpointError, ModelError
+from dragoman.training.weights import Weights
 
 _NAME = re.compile(r"step-(\d{8,})")
-_RANDOM = "random_state"
+_WEIGHTS, _MOMENTS, _STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """Where a run stands; with the tensors of a checkpoint, all that its future depends on."""
 
-    step: int = 0  # updates made
+    step: int = 0  # updates made, skipped ones included
     batches: Mapping[str, int] = field(default_factory=dict[str, int])  # position in the data
+    order: str = ""  # digest of which examples were learned from until here, in their order
     target_tokens: int = 0  # real target pieces seen
     seconds: float = 0.0  # time spent, all sittings
     data: str = ""  # fingerprint of the training text and its tokenizers
+    start_from: str = ""  # fingerprint of the weights the run began with; none: random ones
     best: float | None = None  # best validation so far
     best_step: int = 0
     validations_since_best: int = 0
+    skipped: int = 0  # updates whose loss or gradient was not finite, all in all
+    skipped_in_a_row: int = 0
+    loss_scale: float | None = None  # of fp16
+    good_updates: int = 0  # since the loss scale changed
 
 
-def save_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress
-) -> Path:
+def save_checkpoint(folder: Path, weights: Weights, progress: Progress) -> Path:
     """Write a checkpoint below ``folder``; it stands whole or not at all.
 
     Raises:
         CheckpointError: the disk is full or the folder cannot be written.
     """
     path = folder / f"step-{progress.step:08d}"
+    files = {_WEIGHTS: save(weights.tensors()), _MOMENTS: save(weights.moments())}
+    state = asdict(progress) | {"sha256": {name: _digest(data) for name, data in files.items()}}
+    files[_STATE] = (json.dumps(state, indent=2) + "\n").encode()
     try:
         with new_folder(path) as aside:
-            (aside / "model.safetensors").write_bytes(save(model_weights(model)))
-            tensors = optimizer_tensors(model, optimizer)
-            (aside / "optimizer.safetensors").write_bytes(save(tensors))
-            text = json.dumps(asdict(progress), indent=2) + "\n"
-            (aside / "state.json").write_text(text, encoding="utf-8")
+            for name, data in files.items():
+                (aside / name).write_bytes(data)
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be written: {error.strerror or error}; make room or choose another "
@@ -62,22 +70,29 @@ def save_checkpoint(
     return path
 
 
-def load_checkpoint(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
-    """Put back everything as it was when ``path`` was saved, PyTorch's random state included.
+def load_checkpoint(path: Path, weights: Weights) -> Progress:
+    """Put back everything as it was when ``path`` was saved.
 
     Raises:
-        CheckpointError: the checkpoint is damaged or belongs to another model.
+        CheckpointError: the checkpoint is damaged or belongs to another model; nothing has
+            changed then.
     """
     try:
-        state = json.loads((path / "state.json").read_bytes())
+        state = cast("dict[str, Any]", json.loads((path / _STATE).read_bytes()))  # Any: JSON
+        for name, digest in state.pop("sha256").items():
+            if _digest((path / name).read_bytes()) != digest:
+                raise ModelError(f"{name} is not what was saved")
         progress = replace(Progress(), **state)
-        load_weights(model, read_tensors(path / "model.safetensors"), str(path))
-        _load_optimizer(model, optimizer, read_tensors(path / "optimizer.safetensors"))
-    except (OSError, ValueError, TypeError, KeyError, ModelError) as error:
+        weights.load(read_tensors(path / _WEIGHTS), read_tensors(path / _MOMENTS))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, ModelError) as error:
         raise CheckpointError(
             f"{path}: is damaged: {error}; delete it to go on from an older one"
         ) from None
     return progress
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -163,28 +178,3 @@ def average_tensors(weights: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor
             difference += other[name].to(wide) - base
         averaged[name] = (base + difference / len(weights)).to(newest.dtype)
     return averaged
-
-
-def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Name the optimizer's moments after the weights; add PyTorch's random state."""
-    tensors = {_RANDOM: torch.get_rng_state()}
-    for name, weight in model.named_parameters():
-        for moment, value in optimizer.state.get(weight, {}).items():
-            tensors[f"{name}.{moment}"] = torch.as_tensor(value).detach().cpu().contiguous()
-    return tensors
-
-
-def _load_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]
-) -> None:
-    torch.set_rng_state(tensors.pop(_RANDOM))
-    for name, weight in model.named_parameters():
-        moments = {
-            key.rpartition(".")[2]: value
-            for key, value in tensors.items()
-            if key.rpartition(".")[0] == name
-        }
-        optimizer.state[weight] = {
-            moment: value if moment == "step" else value.to(weight.device)
-            for moment, value in moments.items()
-        }

@@ -8,8 +8,15 @@ from pydantic import Discriminator, Field
 from dragoman.configfile import record
 from dragoman.errors import ConfigError, Mistake
 from dragoman.evaluation import MetricName
-from dragoman.training.optimizer import AdamConfig
-from dragoman.training.schedule import Schedule, constant, inverse_sqrt, linear_decay
+from dragoman.training.optimizer import AdamConfig, OptimizerConfig
+from dragoman.training.schedule import (
+    Schedule,
+    constant,
+    cosine_decay,
+    inverse_sqrt,
+    linear_decay,
+)
+from dragoman.training.weights import Precision
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -39,7 +46,25 @@ class Constant:
     peak: Positive = 1e-3
 
 
-ScheduleConfig = Annotated[InverseSqrt | LinearDecay | Constant, Discriminator("kind")]
+@record
+class Cosine:
+    """Up for ``warmup`` updates to ``peak``, then along half a cosine to ``floor`` at the end."""
+
+    kind: Literal["cosine"] = "cosine"
+    peak: Positive = 1e-3
+    floor: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def __post_init__(self) -> None:
+        """Check what no single field can."""
+        if self.floor > self.peak:
+            raise ConfigError(
+                "floor",
+                f"{self.floor} is above the peak {self.peak}",
+                f"try floor = {self.peak} or less",
+            )
+
+
+ScheduleConfig = Annotated[InverseSqrt | LinearDecay | Cosine | Constant, Discriminator("kind")]
 
 
 @record
@@ -51,9 +76,18 @@ class TrainingConfig:
         epochs: passes over the data, instead of ``steps``.
         batch_tokens: most target, and most source, slots in one batch: rows x longest row.
         accumulate: batches whose gradients make one update.
-        optimizer: Adam's constants.
+        optimizer: which optimizer, with its constants; the paper's Adam.
         schedule: learning rate over time.
         warmup: updates until the highest rate; 0 means none.
+        freeze: patterns of names of weights that do not learn, such as ``encoder.layers.0.*``.
+        precision: what forward and backward run in, beside float32 originals: ``fp32``, ``bf16``,
+            ``fp16`` (with a scaled loss), or ``auto``: bf16 where it is measured to be faster.
+        ema: share that an exponential moving average of the weights keeps at each update, such as
+            0.999; it is then what is validated and what the finished model holds.
+        max_skipped: updates in a row that may be left out, since their loss or gradient was not a
+            number, before the run stops.
+        deterministic: take no kernel by measuring, and none whose result may vary.
+        tensorboard: keep the curves for TensorBoard too; needs the extra.
         label_smoothing: share of each label spread over the vocabulary.
         clip_norm: gradients are scaled down to this norm; unset means never, as in the paper.
         seed: draws weights, order and dropout.
@@ -69,11 +103,17 @@ class TrainingConfig:
     epochs: Count | None = None
     batch_tokens: Annotated[int, Field(ge=2)] = 25_000
     accumulate: Count = 1
-    optimizer: AdamConfig = AdamConfig()
+    optimizer: OptimizerConfig = AdamConfig()
     schedule: ScheduleConfig = InverseSqrt()
     warmup: Annotated[int, Field(ge=0)] = 4_000
+    freeze: tuple[str, ...] = ()
+    precision: Precision = "fp32"
+    ema: Annotated[float, Field(gt=0, lt=1)] | None = None
+    max_skipped: Count = 10
+    deterministic: bool = False
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
     clip_norm: Positive | None = None
+    tensorboard: bool = False
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     checkpoint_every: Count = 1_000
     keep: Count = 5
@@ -111,6 +151,10 @@ class TrainingConfig:
                 )
             case LinearDecay(peak=peak):
                 return lambda step: linear_decay(step, peak=peak, warmup=warmup, steps=steps)
+            case Cosine(peak=peak, floor=floor):
+                return lambda step: cosine_decay(
+                    step, peak=peak, warmup=warmup, steps=steps, floor=floor
+                )
             case Constant(peak=peak):
                 return lambda step: constant(step, peak=peak, warmup=warmup)
 

@@ -37,6 +37,18 @@ class StepDone:
     target_tokens: int  # real target pieces seen since the run began
     target_tokens_per_second: float
     seconds: float  # training time since the run began, earlier sittings included
+    order: str = ""  # digest of which examples were learned from until here, in their order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """An update that did nothing, since its loss or its gradient was not a number."""
+
+    step: int
+    loss_nats: float  # summed
+    gradient_norm: float
+    in_a_row: int  # such updates one after the other; 0 when only the scale of fp16 was too large
+    loss_scale: float | None  # of fp16 from here on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,4 +92,4 @@ class Finished:
     seconds: float  # training time, all sittings
 
 
-Event = Notice | Started | StepDone | Validated | Saved | Stopped | Finished
+Event = Notice | Started | StepDone | Skipped | Validated | Saved | Stopped | Finished

@@ -97,9 +97,8 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             h, gold = hidden[start : start + chunk], targets[start : start + chunk, None]
             z = torch.mm(h, table.t(), out=logits[: len(h)])
             p = torch.softmax(z, 1, out=shares[: len(h)])
-            top, place = z.max(1, keepdim=True)  # its share is at least 1 / V, so the log is safe
-            log_total = top - p.gather(1, place).log()
             gold_logit = z.gather(1, gold)
+            log_total = _log_total(z, p, gold_logit, p.gather(1, gold))
             loss += (log_total - (1 - smoothing) * gold_logit).sum(dtype=torch.float64)
             p.sub_(smoothing / pieces)
             p.scatter_add_(1, gold, torch.full_like(gold_logit, smoothing - 1))
@@ -115,6 +114,18 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         grad_hidden, grad_table = ctx.saved_tensors
         return grad_hidden * grads[0], grad_table * grads[0], None, None, None
+
+
+def _log_total(logits: Tensor, shares: Tensor, logit: Tensor, share: Tensor) -> Tensor:
+    """Give log Σ exp of each row of ``logits`` (N, V) from one logit (N, 1) and its softmax.
+
+    log Σ exp z = z_g - log softmax(z)_g. Where that share is too small for its log to be exact, the
+    largest is taken instead, which is at least 1 / V.
+    """
+    if float(share.min()) < 1e-6:
+        logit, place = logits.max(1, keepdim=True)
+        share = shares.gather(1, place)
+    return logit - share.log()
 
 
 def reference_cross_entropy(logits: Tensor, targets: Tensor, *, smoothing: float) -> Tensor:

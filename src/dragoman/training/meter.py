@@ -46,6 +46,10 @@ class Meter:
         self._tokens += target_tokens - self._seen
         self._seen = target_tokens
 
+    def leave_out(self, target_tokens: int) -> None:
+        """Pass over one update that did nothing: its pieces have no loss."""
+        self._seen = target_tokens
+
     @property
     def loss_nats(self) -> float:
         """Mean loss per target piece."""

@@ -10,17 +10,21 @@ from dragoman.run.tasks.language import Language
 from dragoman.run.tasks.masked import MaskedPieces
 from dragoman.run.tasks.task import Task
 from dragoman.run.tasks.translation import Translation
+from dragoman.run.tasks.vocabulary import Given
 
-__all__ = ["Task", "prepare_task"]
+__all__ = ["Given", "Task", "prepare_task"]
 
 
-def prepare_task(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Task:
+def prepare_task(
+    recipe: Recipe, folder: Path, *, reuse: bool = False, given: Given | None = None
+) -> Task:
     """Read what the model of a recipe learns from.
 
     Args:
         recipe: all choices.
         folder: of the run; gets the tokenizers.
         reuse: take the tokenizers in ``folder``, to go on with its run.
+        given: tokenizers and classes of a model to start from, instead of new ones.
 
     Raises:
         ConfigError: the data is of another kind than the model learns from.
@@ -28,11 +32,11 @@ def prepare_task(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Task:
     """
     model = recipe.model
     if not isinstance(model, ModelConfig) or model.architecture == "encoder-decoder":
-        return Translation(recipe, folder, reuse=reuse)
+        return Translation(recipe, folder, reuse=reuse, given=given)
     if model.architecture == "decoder-only":
-        return Language(recipe, folder, reuse=reuse)
+        return Language(recipe, folder, reuse=reuse, given=given)
     if model.images is not None:
-        return ImageClasses(recipe)
+        return ImageClasses(recipe, given=given)
     if model.head == "pieces":
-        return MaskedPieces(recipe, folder, reuse=reuse)
-    return Classes(recipe, folder, reuse=reuse)
+        return MaskedPieces(recipe, folder, reuse=reuse, given=given)
+    return Classes(recipe, folder, reuse=reuse, given=given)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dragoman.bundle import Bundle, load_tokenizers
+from dragoman.bundle import Bundle
 from dragoman.data import (
     FRAME,
     Batches,
     ClassBatch,
     Corpus,
+    Example,
     IdStore,
     Origin,
     Pair,
@@ -31,11 +32,16 @@ from dragoman.run.card import data_lines, measured
 from dragoman.run.tasks.pairs import (
     fingerprint,
     hold_out,
-    keep_tokenizers,
     longest_allowed,
     parallel,
 )
-from dragoman.tokenization import Tokenizer, learn_tokenizer
+from dragoman.run.tasks.vocabulary import (
+    Given,
+    given_classes,
+    keep_tokenizers,
+    prepare_tokenizers,
+)
+from dragoman.tokenization import Tokenizer
 from dragoman.training import class_loss
 
 
@@ -65,9 +71,12 @@ class Classes:
         recipe: all choices.
         folder: of the run; gets the tokenizer.
         reuse: take the tokenizer in ``folder``, to go on with its run.
+        given: tokenizer and classes of a model to start from.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
+    ) -> None:
         assert isinstance(recipe.model, ModelConfig)
         self.recipe = recipe
         corpus = parallel(recipe.data.train)
@@ -78,14 +87,14 @@ class Classes:
             validation_corpus = parallel(recipe.data.validation)
             validation_report = read_labelled(validation_corpus)
             held_out = validation_report.pairs
-        self.tokenizer = (
-            load_tokenizers(folder)[0]
-            if reuse
-            else learn_tokenizer((pair.source for pair in train), recipe.tokenizer)
-        )
+        self.pairs = train
+        texts = [[pair.source for pair in train]]
+        vocabulary = prepare_tokenizers(recipe.tokenizer, folder, texts, reuse=reuse, given=given)
+        (self.tokenizer,), self.fit = vocabulary.tokenizers, vocabulary.fit
+        found = _names(train, corpus_name(corpus), tags=recipe.model.head == "tags")
         self.labeller = Labeller(
             self.tokenizer,
-            _names(train, corpus_name(corpus), tags=recipe.model.head == "tags"),
+            given_classes(given, found, corpus_name(corpus)),
             tags=recipe.model.head == "tags",
             longest=longest_allowed(recipe) - FRAME,
         )
@@ -101,8 +110,8 @@ class Classes:
         self.config = replace(
             recipe.model, vocabulary=self.tokenizer.size, classes=self.labeller.names
         )
-        given = recipe.validation.metrics
-        self.metrics: tuple[MetricName, ...] = ("accuracy",) if given is None else given
+        named = recipe.validation.metrics
+        self.metrics: tuple[MetricName, ...] = ("accuracy",) if named is None else named
         self.examples = len(self.train.sequences)
         self.validated = len(self.held_out.sequences) > 0
         self.fingerprint = fingerprint(
@@ -114,6 +123,7 @@ class Classes:
         """Say what was read."""
         names = ", ".join(self.labeller.names)
         yield f"vocabulary: {self.tokenizer.size:,} pieces; classes: {names}"
+        yield from self.fit
         for side in (self.train, self.held_out):
             if side.cut:
                 yield f"{side.name}: {side.cut:,} texts longer than the limit, cut"
@@ -130,6 +140,11 @@ class Classes:
     def loss(self, model: EncoderOnly, batch: ClassBatch) -> Tensor:
         """Sum the loss of a batch, in nats."""
         return class_loss(model, batch, smoothing=self.recipe.training.label_smoothing)
+
+    def example(self, index: int) -> Example:
+        """Give a text to learn from, and its class or tags."""
+        pair = self.pairs[index]
+        return Example(self.train.name, pair.number, (pair.source, pair.target))
 
     def validate(self, model: EncoderOnly) -> Validation:
         """Score the texts held out."""

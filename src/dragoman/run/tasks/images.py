@@ -12,6 +12,7 @@ from dragoman.bundle import Bundle
 from dragoman.data import (
     AnyCorpus,
     Batches,
+    Example,
     ImageBatch,
     ImageFile,
     ImageReport,
@@ -25,6 +26,7 @@ from dragoman.models import Model, ModelConfig
 from dragoman.nn import EncoderOnly
 from dragoman.recipe import Recipe
 from dragoman.run.card import data_lines, measured
+from dragoman.run.tasks.vocabulary import Given, given_classes
 from dragoman.training import class_loss
 
 
@@ -33,9 +35,10 @@ class ImageClasses:
 
     Args:
         recipe: all choices.
+        given: classes of a model to start from.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, *, given: Given | None = None) -> None:
         self.recipe = recipe
         self.train = self._read(recipe.data.train)
         self.held_out = None
@@ -43,12 +46,13 @@ class ImageClasses:
             self.held_out = self._read(recipe.data.validation)
         elif recipe.data.hold_out:
             self.train, self.held_out = self._hold_out(self.train)
-        self.names = list_classes(self.train.labels, self.train.name)
+        found = list_classes(self.train.labels, self.train.name)
+        self.names = given_classes(given, found, self.train.name)
         if self.held_out is not None:
             label_numbers(self.held_out, self.names)  # before any training
         self.config = replace(recipe.model, classes=self.names)
-        given = recipe.validation.metrics
-        self.metrics: tuple[MetricName, ...] = ("accuracy",) if given is None else given
+        named = recipe.validation.metrics
+        self.metrics: tuple[MetricName, ...] = ("accuracy",) if named is None else named
         self.examples = len(self.train.images)
         self.validated = self.held_out is not None
         self.fingerprint = hashlib.sha256(
@@ -73,6 +77,10 @@ class ImageClasses:
     def loss(self, model: EncoderOnly, batch: ImageBatch) -> Tensor:
         """Sum the loss of a batch, in nats."""
         return class_loss(model, batch, smoothing=self.recipe.training.label_smoothing)
+
+    def example(self, index: int) -> Example:
+        """Give an image to learn from, by its class; it has no text."""
+        return Example(self.train.name, index + 1, (self.train.labels[index],))
 
     def validate(self, model: EncoderOnly) -> Validation:
         """Score the images held out."""

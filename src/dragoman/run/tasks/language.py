@@ -12,6 +12,7 @@ from torch import Tensor
 from dragoman.bundle import Bundle
 from dragoman.data import (
     Batches,
+    Example,
     StreamBatch,
     encode_document,
     read_text,
@@ -25,6 +26,7 @@ from dragoman.nn import CausalLM
 from dragoman.recipe import Recipe
 from dragoman.run.card import measured
 from dragoman.run.tasks.plain_text import plain, read_plain_text
+from dragoman.run.tasks.vocabulary import Given
 from dragoman.tokenization import Tokenizer
 from dragoman.training import language_loss
 
@@ -36,11 +38,14 @@ class Language:
         recipe: all choices.
         folder: of the run; gets the tokenizer.
         reuse: take the tokenizer in ``folder``, to go on with its run.
+        given: tokenizer of a model to start from.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
+    ) -> None:
         self.recipe = recipe
-        self.text = read_plain_text(recipe, folder, reuse=reuse)
+        self.text = read_plain_text(recipe, folder, reuse=reuse, given=given)
         self.config = replace(recipe.model, vocabulary=self.text.tokenizer.size)
         self.special = self.text.tokenizer.special
         self.metrics: tuple[MetricName, ...] = recipe.validation.metrics or ()
@@ -61,6 +66,7 @@ class Language:
     def notices(self) -> Iterator[str]:
         """Say what was read."""
         yield f"vocabulary: {self.text.tokenizer.size:,} pieces"
+        yield from self.text.fit
         yield (
             f"{self.examples:,} documents, {self.stream.size:,} pieces, in windows of "
             f"{self.context:,}"
@@ -82,6 +88,13 @@ class Language:
     def loss(self, model: CausalLM, batch: StreamBatch) -> Tensor:
         """Sum the loss of a batch, in nats."""
         return language_loss(model, batch, smoothing=self.recipe.training.label_smoothing)
+
+    def example(self, index: int) -> Example:
+        """Give the window that begins at a piece of all text to learn from."""
+        window = self.stream[max(index, 0) : index + self.context + 1].tolist()
+        special = (self.special.start, self.special.end)
+        text = self.text.tokenizer.decode([piece for piece in window if piece not in special])
+        return Example("piece", max(index, 0) + 1, (text,))
 
     def validate(self, model: CausalLM) -> Validation:
         """Score the documents held out."""

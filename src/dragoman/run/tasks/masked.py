@@ -10,6 +10,7 @@ from dragoman.bundle import Bundle
 from dragoman.data import (
     FRAME,
     Batches,
+    Example,
     IdStore,
     MaskedBatch,
     encode_document,
@@ -24,6 +25,7 @@ from dragoman.recipe import Recipe
 from dragoman.run.card import measured
 from dragoman.run.tasks.pairs import fingerprint, longest_allowed
 from dragoman.run.tasks.plain_text import plain, read_plain_text
+from dragoman.run.tasks.vocabulary import Given
 from dragoman.tokenization import Tokenizer
 from dragoman.training import masked_loss
 
@@ -35,14 +37,17 @@ class MaskedPieces:
         recipe: all choices.
         folder: of the run; gets the tokenizer.
         reuse: take the tokenizer in ``folder``, to go on with its run.
+        given: tokenizer of a model to start from.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
+    ) -> None:
         self.recipe = recipe
-        self.text = read_plain_text(recipe, folder, reuse=reuse)
+        self.text = read_plain_text(recipe, folder, reuse=reuse, given=given)
         self.config = replace(recipe.model, vocabulary=self.text.tokenizer.size)
-        given = recipe.validation.metrics
-        self.metrics: tuple[MetricName, ...] = () if given is None else given
+        named = recipe.validation.metrics
+        self.metrics: tuple[MetricName, ...] = () if named is None else named
         self.sequences = self._cut(self.text.train)
         self.held_out = self._cut(self.text.validation)
         self.examples = len(self.sequences)
@@ -54,6 +59,7 @@ class MaskedPieces:
     def notices(self) -> Iterator[str]:
         """Say what was read."""
         yield f"vocabulary: {self.text.tokenizer.size:,} pieces"
+        yield from self.text.fit
         yield f"{len(self.text.train):,} documents in {self.examples:,} sequences"
         if self.validated:
             yield f"validation on {len(self.held_out):,} sequences"
@@ -72,6 +78,11 @@ class MaskedPieces:
     def loss(self, model: EncoderOnly, batch: MaskedBatch) -> Tensor:
         """Sum the loss of a batch, in nats."""
         return masked_loss(model, batch, smoothing=self.recipe.training.label_smoothing)
+
+    def example(self, index: int) -> Example:
+        """Give a sequence to learn from, without gaps."""
+        pieces = self.sequences[index].tolist()
+        return Example("sequence", index + 1, (self.text.tokenizer.decode(pieces),))
 
     def validate(self, model: EncoderOnly) -> Validation:
         """Score the sequences held out; the gaps are always the same."""

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.bundle import load_tokenizers, save_tokenizers
 from dragoman.data import (
     ADDED_SYMBOLS,
     AnyCorpus,
@@ -25,7 +24,8 @@ from dragoman.data import (
 )
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
-from dragoman.tokenization import Tokenizer, learn_tokenizers
+from dragoman.run.tasks.vocabulary import Given, keep_tokenizers, prepare_tokenizers
+from dragoman.tokenization import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,13 @@ class Pairs:
         tokenizers: one when the vocabulary is joint, otherwise of source and target.
         train: learned from.
         validation: held out.
+        fit: how well the tokenizers of another model fit the text, in lines.
     """
 
     tokenizers: tuple[Tokenizer, ...]
     train: Side
     validation: Side | None
+    fit: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -84,6 +86,7 @@ class Pairs:
         """Say what was read and what was left out."""
         sizes = " and ".join(f"{tokenizer.size:,}" for tokenizer in self.tokenizers)
         yield f"vocabulary: {sizes} pieces"
+        yield from self.fit
         yield from self.train.notices()
         if self.validation is not None:
             pairs = len(self.validation.pairs)
@@ -100,13 +103,16 @@ def fingerprint(*stores: IdStore) -> str:
     return digest.hexdigest()
 
 
-def read_all_pairs(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Pairs:
+def read_all_pairs(
+    recipe: Recipe, folder: Path, *, reuse: bool = False, given: Given | None = None
+) -> Pairs:
     """Read the corpora, learn the tokenizers, and encode.
 
     Args:
         recipe: all choices.
         folder: gets the tokenizers.
         reuse: take the tokenizers in ``folder`` instead, to go on with its run.
+        given: tokenizers of a model to start from.
 
     Raises:
         DataError: a corpus cannot be read, is empty, or has no pair left to train on.
@@ -120,34 +126,22 @@ def read_all_pairs(recipe: Recipe, folder: Path, *, reuse: bool = False) -> Pair
         validation_corpus = parallel(recipe.data.validation)
         validation_report = read_pairs(validation_corpus)
         held_out = validation_report.pairs
-    tokenizers = load_tokenizers(folder) if reuse else _learn(recipe, train)
+    texts = [pair.source for pair in train], [pair.target for pair in train]
+    vocabulary = prepare_tokenizers(recipe.tokenizer, folder, texts, reuse=reuse, given=given)
+    tokenizers = vocabulary.tokenizers
     validation: Side | None = None
     if held_out:
         name = corpus_name(validation_corpus)
         validation = _encode(name, validation_report, held_out, tokenizers, recipe)
     encoded = _encode(corpus_name(corpus), report, train, tokenizers, recipe)
     keep_tokenizers(folder, tokenizers, reuse=reuse)
-    return Pairs(tokenizers, encoded, validation)
-
-
-def keep_tokenizers(folder: Path, tokenizers: Sequence[Tokenizer], *, reuse: bool) -> None:
-    """Write new tokenizers; only now, so that text which cannot be used leaves nothing behind."""
-    if not reuse:
-        folder.mkdir(parents=True, exist_ok=True)
-        save_tokenizers(folder, tokenizers)
+    return Pairs(tokenizers, encoded, validation, vocabulary.fit)
 
 
 def parallel(corpus: AnyCorpus) -> Corpus:
     """Know that a corpus has two sides, as the recipe has checked."""
     assert isinstance(corpus, Files | TsvFile)
     return corpus
-
-
-def _learn(recipe: Recipe, pairs: Sequence[Pair]) -> tuple[Tokenizer, ...]:
-    source, target = learn_tokenizers(
-        (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.tokenizer
-    )
-    return (source,) if source is target else (source, target)
 
 
 def _encode(

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dragoman.bundle import load_tokenizers
 from dragoman.data import AnyCorpus, Text, TextReport, read_text
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe
 from dragoman.run.card import data_lines
-from dragoman.run.tasks.pairs import keep_tokenizers
-from dragoman.tokenization import Tokenizer, learn_tokenizer
+from dragoman.run.tasks.vocabulary import Given, keep_tokenizers, prepare_tokenizers
+from dragoman.tokenization import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +20,12 @@ class PlainText:
     """Documents to learn from, and those held out.
 
     Args:
-        tokenizer: learned from the former.
+        tokenizer: learned from the training documents, or that of a model to start from.
         train: documents.
         validation: documents; may be none.
         report: of the training file.
         validation_report: of the file that the validation documents come from.
+        fit: how well the tokenizer of another model fits the text, in lines.
     """
 
     tokenizer: Tokenizer
@@ -33,6 +33,7 @@ class PlainText:
     validation: tuple[str, ...]
     report: TextReport
     validation_report: TextReport
+    fit: tuple[str, ...] = ()
 
     def card(self) -> list[str]:
         """Say what the data was."""
@@ -47,13 +48,16 @@ class PlainText:
         return lines
 
 
-def read_plain_text(recipe: Recipe, folder: Path, *, reuse: bool) -> PlainText:
+def read_plain_text(
+    recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
+) -> PlainText:
     """Read the documents and learn the tokenizer.
 
     Args:
         recipe: all choices.
         folder: gets the tokenizer.
         reuse: take the tokenizer in ``folder``, to go on with its run.
+        given: tokenizer of a model to start from.
 
     Raises:
         ConfigError: a corpus is no plain text.
@@ -67,14 +71,12 @@ def read_plain_text(recipe: Recipe, folder: Path, *, reuse: bool) -> PlainText:
         validation = validation_report.documents
     elif recipe.data.hold_out:
         train, validation = _hold_out(corpus, report.documents, recipe)
-    if reuse:
-        (tokenizer,) = load_tokenizers(folder)
-    else:
-        # Lines keep their breaks, which are pieces of a document of several lines.
-        lines = (line for document in train for line in StringIO(document, newline="\n"))
-        tokenizer = learn_tokenizer(lines, recipe.tokenizer)
-        keep_tokenizers(folder, [tokenizer], reuse=False)
-    return PlainText(tokenizer, train, validation, report, validation_report)
+    # Lines keep their breaks, which are pieces of a document of several lines.
+    lines = [line for document in train for line in StringIO(document, newline="\n")]
+    vocabulary = prepare_tokenizers(recipe.tokenizer, folder, [lines], reuse=reuse, given=given)
+    keep_tokenizers(folder, vocabulary.tokenizers, reuse=reuse)
+    (tokenizer,) = vocabulary.tokenizers
+    return PlainText(tokenizer, train, validation, report, validation_report, vocabulary.fit)
 
 
 def plain(corpus: AnyCorpus) -> Text:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from dragoman.bundle import Bundle
-from dragoman.data import Batches
+from dragoman.data import Batches, Example
 from dragoman.evaluation import MetricName, Validation
 from dragoman.models import AnyConfig, Model
 
@@ -49,6 +49,10 @@ class Task(Protocol):
 
     def loss(self, model: Any, batch: Any) -> Tensor:
         """Sum the loss of a batch, in nats. Any: each task has a model and a batch of its own."""
+        ...
+
+    def example(self, index: int) -> Example:
+        """Give one of the ``examples`` of a batch as people know it."""
         ...
 
     def validate(self, model: Any) -> Validation:

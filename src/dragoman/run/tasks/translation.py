@@ -7,7 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from dragoman.bundle import Bundle
-from dragoman.data import Batch, Batches, pair_batches
+from dragoman.data import Batch, Batches, Example, pair_batches
 from dragoman.errors import ConfigError
 from dragoman.evaluation import MetricName, Validation, Validator
 from dragoman.models import AnyConfig, Model, SequenceToSequence
@@ -15,6 +15,7 @@ from dragoman.recipe import Recipe
 from dragoman.run.card import data_lines, measured
 from dragoman.run.evaluate import evaluate
 from dragoman.run.tasks.pairs import parallel, read_all_pairs
+from dragoman.run.tasks.vocabulary import Given
 from dragoman.training import translation_loss
 from dragoman.translator import Translator
 
@@ -26,14 +27,17 @@ class Translation:
         recipe: all choices.
         folder: of the run; gets the tokenizers.
         reuse: take the tokenizers in ``folder``, to go on with its run.
+        given: tokenizers of a model to start from.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, *, reuse: bool) -> None:
+    def __init__(
+        self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
+    ) -> None:
         self.recipe = recipe
-        self.pairs = read_all_pairs(recipe, folder, reuse=reuse)
+        self.pairs = read_all_pairs(recipe, folder, reuse=reuse, given=given)
         self.config: AnyConfig = _complete(recipe, [t.size for t in self.pairs.tokenizers])
-        given = recipe.validation.metrics
-        self.metrics: tuple[MetricName, ...] = ("bleu", "chrf") if given is None else given
+        named = recipe.validation.metrics
+        self.metrics: tuple[MetricName, ...] = ("bleu", "chrf") if named is None else named
         self.examples = len(self.pairs.train.sources)
         self.fingerprint = self.pairs.fingerprint
         self.validated = self.pairs.validation is not None
@@ -55,6 +59,12 @@ class Translation:
     def loss(self, model: SequenceToSequence, batch: Batch) -> Tensor:
         """Sum the loss of a batch, in nats."""
         return translation_loss(model, batch, smoothing=self.recipe.training.label_smoothing)
+
+    def example(self, index: int) -> Example:
+        """Give a pair to learn from."""
+        side = self.pairs.train
+        pair = side.pairs[index]
+        return Example(side.name, pair.number, (pair.source, pair.target))
 
     def validate(self, model: SequenceToSequence) -> Validation:
         """Score the references, and real translations."""

@@ -1,0 +1,168 @@
+"""What the benchmark runs in fresh processes: prepare batches, measure the peak, train one side.
+
+``python benchmarks/child.py JOB.json`` reads what to do and writes what it found to the file the
+job names. Only here is PyTorch loaded, so the parent's memory is not part of any figure.
+"""
+
+import json
+import math
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from workload import PlainBatch, Setup, as_table, read_batches, useful_flop, write_batches
+
+Table = dict[str, Any]  # Any: as JSON holds it
+MODULES = {
+    "dragoman": "sides.dragoman_side",
+    "marian": "peers.marian",
+    "torch": "peers.torch_transformer",
+    "joeynmt": "peers.joey",
+}
+FARTHEST = 0.5  # nats between the first loss and that of a uniform guess
+
+
+def main() -> None:
+    """Do the job."""
+    job: Table = json.loads(Path(sys.argv[1]).read_text())
+    sys.path += job.get("packages", [])  # last, so that they replace nothing
+    torch.set_num_threads(job["threads"])
+    tasks = {"prepare": prepare, "peak": peak, "side": side}
+    found = tasks[job["task"]](job)
+    Path(job["result"]).write_text(json.dumps(found))
+
+
+def prepare(job: Table) -> Table:
+    """Write the batches that every side trains on."""
+    from sides.dragoman_side import prepare, recipe_of
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = [Path(file) for file in job["text"]] or _sample(folder)
+        setup = Setup(**job["setup"])
+        recipe = recipe_of(setup, *files, slots=job["slots"])
+        batches, padding, vocabulary = prepare(
+            recipe, folder / "run", count=job["count"], least=0.9
+        )
+    plain = [PlainBatch(batch.source, batch.target_in, batch.target_out) for batch in batches]
+    write_batches(Path(job["batches"]), plain)
+    return {
+        "setup": as_table(setup) | {"vocabulary": vocabulary},
+        "text": [file.name for file in files],
+        "batches": [batch.counts for batch in plain],
+        "epoch_padding": padding,
+    }
+
+
+def peak(job: Table) -> Table:
+    """Multiply two 2048 x 2048 matrices; the best of many, in FLOP/s."""
+    size, best = 2_048, Table()
+    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        a, b = torch.rand(size, size).to(dtype), torch.rand(size, size).to(dtype)
+        seconds: list[float] = []
+        for _ in range(12):
+            start = time.perf_counter()
+            torch.mm(a, b)
+            seconds.append(time.perf_counter() - start)
+        best[name] = 2 * size**3 / min(seconds)
+    return best
+
+
+def side(job: Table) -> Table:
+    """Train one side; time all batches but the first ones."""
+    setup = Setup(**job["setup"])
+    batches, warm_up = list(read_batches(Path(job["batches"]))), job["warm_up"]
+    steps: Iterator[float] = import_module(MODULES[job["side"]]).train(setup, batches)
+    losses, seconds, others = _timed(steps, warm_up)
+    if len(losses) != len(batches):
+        raise SystemExit(f"{len(losses)} updates instead of {len(batches)}")
+    _check(losses, setup)
+    return {
+        "target_tokens": sum(batch.target_tokens for batch in batches[warm_up:]),
+        "flop": sum(useful_flop(setup, batch) for batch in batches[warm_up:]),
+        "seconds": seconds[warm_up:],
+        "others": others,
+        "losses_nats": losses,
+        "peak_bytes": _peak_bytes(),
+    }
+
+
+def _timed(steps: Iterator[float], warm_up: int) -> tuple[list[float], list[float], float | None]:
+    """Take all steps.
+
+    Returns:
+        The loss and the seconds of each, and the share of the machine that other processes took
+        after the first ``warm_up``; None where that cannot be known.
+    """
+    losses: list[float] = []
+    seconds: list[float] = []
+    start = time.perf_counter()
+    busy, own = _busy_seconds(), time.process_time()
+    for loss in steps:
+        now = time.perf_counter()
+        losses.append(loss)
+        seconds.append(now - start)
+        if len(losses) == warm_up:
+            busy, own = _busy_seconds(), time.process_time()
+        start = time.perf_counter()
+    own = time.process_time() - own
+    if busy is None:
+        return losses, seconds, None
+    others = (_busy_seconds() or 0.0) - busy - own
+    whole = sum(seconds[warm_up:]) * (os.cpu_count() or 1)
+    return losses, seconds, max(0.0, others / whole)
+
+
+def _busy_seconds() -> float | None:
+    """Say how long all cores have worked since the start of the machine, or been taken away."""
+    file = Path("/proc/stat")
+    if not file.exists():
+        return None
+    user, nice, system, _, _, interrupts, soft, stolen, *_ = file.read_text().split()[1:]
+    ticks = sum(map(int, (user, nice, system, interrupts, soft, stolen)))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _check(losses: Sequence[float], setup: Setup) -> None:
+    """See that a side knows nothing at first, and learns: it has neither cheated nor idled."""
+    uniform = math.log(setup.vocabulary)
+    if abs(losses[0] - uniform) > FARTHEST:
+        raise SystemExit(f"the first loss is {losses[0]:.3f} nats, not near ln V = {uniform:.3f}")
+    if not losses[-1] < losses[0]:
+        raise SystemExit(f"the loss does not fall: {losses[0]:.3f} to {losses[-1]:.3f} nats")
+
+
+def _peak_bytes() -> int:
+    """Say the most memory this process held.
+
+    Linux lets a child begin with the ``ru_maxrss`` of its parent, so the kernel's own mark for this
+    program is preferred.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _sample(folder: Path) -> list[Path]:
+    """Write the embedded corpus to two files."""
+    from dragoman.data import sample_corpus
+
+    pairs, files = sample_corpus().train, [folder / "sample.de", folder / "sample.en"]
+    for number, file in enumerate(files):
+        file.write_text("".join(f"{pair[number]}\n" for pair in pairs), encoding="utf-8")
+    return files
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Which of several ways to compute the same numbers is fastest here, found by measuring.
+
+A choice is measured once, when a run begins, and kept with the run, so that going on with it
+computes as before. ``deterministic`` takes the same ways everywhere instead.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import Annotated, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from dragoman.configfile import record
+from dragoman.nn import AttentionKernel, ChosenAttention, MultiHeadAttention, fused_attention
+from dragoman.training.weights import HALVES, Precision
+
+LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
+ROWS = 2_048  # positions in a batch of the measurements
+WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
+ROUNDING = 2e-6  # largest relative error of a product of 1,024 terms that still counts as float32
+
+
+@record
+class Kernels:
+    """How a run computes.
+
+    Args:
+        precision: of forward and backward.
+        batched_attention: longest sentence whose attention runs as batched products.
+        products: PyTorch's float32 precision of matrix products; on a processor ``medium`` may only
+            mean another library with the same rounding, which is then the faster one.
+    """
+
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    batched_attention: Annotated[int, Field(ge=0)] = 0
+    products: Literal["highest", "medium"] = "highest"
+
+
+def choose_kernels(
+    model: nn.Module, precision: Precision, device: torch.device, *, deterministic: bool
+) -> Kernels:
+    """Choose by measuring, which takes about a second; unless ``deterministic``.
+
+    Args:
+        model: tells the widths that matter.
+        precision: as asked; ``auto`` is measured.
+        device: where the model computes.
+        deterministic: measure nothing: float32 unless asked otherwise, and PyTorch's own kernels.
+    """
+    if deterministic:
+        return Kernels(precision="fp32" if precision == "auto" else precision)
+    chosen = _fastest_precision(device) if precision == "auto" else precision
+    heads = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    return Kernels(
+        precision=chosen,
+        batched_attention=_batched_up_to(heads[0], chosen, device) if heads else 0,
+        products=_fastest_products(device) if chosen == "fp32" else "highest",
+    )
+
+
+@contextmanager
+def using(kernels: Kernels, model: nn.Module) -> Generator[None]:
+    """Compute as chosen while the block runs, in this model and in PyTorch's products."""
+    parts = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    plain = [part for part in parts if part.kernel is fused_attention]
+    before = torch.get_float32_matmul_precision()
+    for part in plain:
+        part.kernel = ChosenAttention(kernels.batched_attention)
+    torch.set_float32_matmul_precision(kernels.products)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+        for part in plain:
+            part.kernel = fused_attention
+
+
+def _fastest_precision(device: torch.device) -> Literal["fp32", "bf16"]:
+    """Find whether products in bf16 are clearly faster; a processor without them emulates."""
+    left, right = torch.randn(2, 1024, 1024, device=device)
+    wide = _seconds(lambda: left @ right, device)
+    left, right = left.bfloat16(), right.bfloat16()
+    return "bf16" if wide > WORTH * _seconds(lambda: left @ right, device) else "fp32"
+
+
+def _fastest_products(device: torch.device) -> Literal["highest", "medium"]:
+    """Find whether the library behind ``medium`` rounds like float32 and is faster."""
+    if device.type != "cpu":
+        return "highest"  # there it means fewer bits
+    before = torch.get_float32_matmul_precision()
+    left, right = torch.randn(2 * ROWS, 256), torch.randn(1024, 256)
+    try:
+        torch.set_float32_matmul_precision("highest")
+        own = _seconds(lambda: _products(left, right), device)
+        torch.set_float32_matmul_precision("medium")
+        other = _seconds(lambda: _products(left, right), device)
+        exact = left[:256].double() @ right.double().t()
+        error = float((left[:256] @ right.t() - exact).square().sum() / exact.square().sum()) ** 0.5
+    finally:
+        torch.set_float32_matmul_precision(before)
+    return "medium" if error < ROUNDING and other < own else "highest"
+
+
+def _products(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Make the three products of one layer, forward and backward."""
+    y = x @ weight.t()
+    return y @ weight, y.t() @ x
+
+
+def _batched_up_to(
+    attention: MultiHeadAttention, precision: Precision, device: torch.device
+) -> int:
+    """Find the longest sentence for which batched products beat the fused kernel."""
+    dtype, longest = HALVES.get(precision, torch.float32), 0
+    for length in LENGTHS:
+        shape = (max(1, ROWS // length), attention.heads, length)
+        q, k = torch.randn(2, *shape, attention.d_k, device=device, dtype=dtype)
+        v = torch.randn(*shape, attention.d_v, device=device, dtype=dtype)
+        q, k, v = q.requires_grad_(), k.requires_grad_(), v.requires_grad_()
+        q, k, v = (_as_in_a_layer(x) for x in (q, k, v))
+        visible = torch.ones(shape[0], 1, length, length, dtype=torch.bool, device=device).tril()
+        own, other = (
+            _seconds(partial(_attend, kernel, q, k, v, visible), device)
+            for kernel in (ChosenAttention(length), fused_attention)
+        )
+        longest = length if own < other else longest
+    return longest
+
+
+def _as_in_a_layer(x: Tensor) -> Tensor:
+    """Lay heads out as a projection leaves them: side by side at each position."""
+    return x.transpose(1, 2).contiguous().transpose(1, 2)
+
+
+def _attend(kernel: AttentionKernel, q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> None:
+    kernel(q, k, v, visible).sum().backward()  # pyright: ignore[reportUnknownMemberType]  # torch's stub
+
+
+def _seconds(work: Callable[[], object], device: torch.device, times: int = 5) -> float:
+    """Time some work: the least of a few, after one that warms up."""
+    work()
+    found: list[float] = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        found.append(time.perf_counter() - start)
+    return min(found)
