@@ -34,7 +34,7 @@ def main() -> None:
     job: Table = json.loads(Path(sys.argv[1]).read_text())
     sys.path += job.get("packages", [])  # last, so that they replace nothing
     torch.set_num_threads(job["threads"])
-    tasks = {"prepare": prepare, "peak": peak, "side": side}
+    tasks = {"prepare": prepare, "peak": peak, "side": side, "kinds": kinds}
     found = tasks[job["task"]](job)
     Path(job["result"]).write_text(json.dumps(found))
 
@@ -62,9 +62,17 @@ def prepare(job: Table) -> Table:
 
 
 def peak(job: Table) -> Table:
-    """Multiply two 2048 x 2048 matrices; the best of many, in FLOP/s."""
+    """Multiply two 2048 x 2048 matrices; the best of many, in FLOP/s.
+
+    Float32 both as PyTorch does unless told otherwise, and through oneDNN (``medium``).
+    """
     size, best = 2_048, Table()
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+    for name, dtype, products in (
+        ("fp32", torch.float32, "highest"),
+        ("fp32 through oneDNN", torch.float32, "medium"),
+        ("bf16", torch.bfloat16, "highest"),
+    ):
+        torch.set_float32_matmul_precision(products)
         a, b = torch.rand(size, size).to(dtype), torch.rand(size, size).to(dtype)
         seconds: list[float] = []
         for _ in range(12):
@@ -92,6 +100,17 @@ def side(job: Table) -> Table:
         "losses_nats": losses,
         "peak_bytes": _peak_bytes(),
     }
+
+
+def kinds(job: Table) -> Table:
+    """Train one side under a profiler; say what kinds of work take the time."""
+    from kinds import kinds_of
+
+    batches = list(read_batches(Path(job["batches"])))
+    steps: Iterator[float] = import_module(MODULES[job["side"]]).train(
+        Setup(**job["setup"]), batches
+    )
+    return kinds_of(steps, job["warm_up"])
 
 
 def _timed(steps: Iterator[float], warm_up: int) -> tuple[list[float], list[float], float | None]:

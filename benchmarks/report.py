@@ -56,7 +56,7 @@ def add_figures(results: Table) -> None:
     """Add what follows from the passes: speed, share of the peak, memory, ratios."""
     best = {
         precision: max(each["peak"][precision] for each in results["passes"])
-        for precision in ("fp32", "bf16")
+        for precision in ("fp32", "fp32 through oneDNN", "bf16")
     }
     results["peak_flop_per_second"] = best
     names = list(dict.fromkeys(name for each in results["passes"] for name in each["sides"]))
@@ -84,9 +84,11 @@ def markdown(results: Table) -> str:
             ]
         ),
         "Speed is the median over passes, in brackets the least and the most; ratios are of the "
-        "same pass. *Of peak*: useful work against the peak of the side's number format. *Others*: "
+        "same pass. *Of peak*: useful work against the peaks of the side's number format, in fp32 "
+        "that of PyTorch's own library and that through oneDNN. *Others*: "
         "the most of the machine that other processes took in a pass; above a few per cent the "
         "figures mean little.",
+        *_kinds(results["kinds"]),
     ]
     return "\n\n".join(lines) + "\n"
 
@@ -129,7 +131,8 @@ def _how(results: Table) -> str:
         f"{padding['source']:.1%} of source and {padding['target']:.1%} of target "
         f"(in the whole epoch {source:.1%} and {target:.1%}). Useful work: "
         f"{_flop_a_token(results) / 1e6:.1f} MFLOP a real target piece. Peak of a 2048³ product: "
-        f"{peak['fp32'] / 1e9:.0f} GFLOP/s fp32, {peak['bf16'] / 1e9:.0f} bf16."
+        f"{peak['fp32'] / 1e9:.0f} GFLOP/s fp32 as PyTorch multiplies unless told otherwise, "
+        f"{peak['fp32 through oneDNN'] / 1e9:.0f} through oneDNN, {peak['bf16'] / 1e9:.0f} bf16."
     )
 
 
@@ -145,7 +148,7 @@ def _rows(results: Table) -> Iterator[str]:
         fastest = f"**{_spread(ratios['fastest'])}**" if "fastest" in ratios else ""
         others = "" if side["others"] is None else format(side["others"], ".0%")
         yield (
-            f"| {name} | {_spread(side['tokens_per_second'], ',.0f')} | {side['of_peak']:.0%} "
+            f"| {name} | {_spread(side['tokens_per_second'], ',.0f')} | {_shares(side)} "
             f"| {side['peak_bytes'] / 2**30:.2f} GiB | {others} | {fastest} | {peers} |"
         )
 
@@ -161,7 +164,11 @@ def _figures(passes: Sequence[Table], name: str, best: Table) -> Table:
     others = [run["others"] for run in runs]
     return {
         "tokens_per_second": speeds,
-        "of_peak": statistics.median(run["flop_per_second"] for run in runs) / best[precision],
+        "of_peak": {
+            kind: statistics.median(run["flop_per_second"] for run in runs) / peak
+            for kind, peak in best.items()
+            if kind.startswith(precision)
+        },
         "peak_bytes": max(run["peak_bytes"] for run in runs),
         "others": None if None in others else max(others),
         "first_loss_nats": runs[0]["losses_nats"][0],
@@ -184,6 +191,27 @@ def _ratios(passes: Sequence[Table], speeds: Sequence[float]) -> Table:
         for name, other in peers.items():
             ratios.setdefault(name, []).append(speed / other)
     return ratios
+
+
+def _kinds(found: Table) -> Iterator[str]:
+    """Say where the time of a step goes."""
+    runs = {name: kinds for name, kinds in found.items() if "error" not in kinds}
+    if not runs:
+        return
+    rows = [
+        f"| {kind} | " + " | ".join(f"{kinds[kind]:.1%}" for kinds in runs.values()) + " |"
+        for kind in next(iter(runs.values()))
+    ]
+    head = [
+        "| share of a step (profiler) | " + " | ".join(runs) + " |",
+        "|---" * (1 + len(runs)) + "|",
+    ]
+    yield "\n".join([*head, *rows])
+
+
+def _shares(side: Table) -> str:
+    """Say the share of each peak of the side's number format: PyTorch's own first."""
+    return " / ".join(f"{share:.0%}" for share in side["of_peak"].values())
 
 
 def _flop_a_token(results: Table) -> float:

@@ -63,6 +63,7 @@ def _measure(options: argparse.Namespace, folder: Path) -> Table:
     )
     if "error" in prepared:
         raise SystemExit(prepared["error"])
+    common["setup"] = prepared["setup"]
     return {
         "date": today(),
         "commit": commit(ROOT),
@@ -72,11 +73,20 @@ def _measure(options: argparse.Namespace, folder: Path) -> Table:
         "slots": options.slots,
         "warm_up": options.warm_up,
         **prepared,
-        "passes": [
-            _pass(number, options, {**common, "setup": prepared["setup"]}, folder)
-            for number in range(options.passes)
-        ],
+        "passes": [_pass(number, options, common, folder) for number in range(options.passes)],
+        "kinds": _kinds(options, common, folder),
     }
+
+
+def _kinds(options: argparse.Namespace, common: Table, folder: Path) -> Table:
+    """Profile Dragoman once for each precision."""
+    found: Table = {}
+    for side, precision in _variants(options.sides, options.precision):
+        if side == "dragoman":
+            setup = {**common["setup"], "precision": precision}
+            job = {**common, "task": "kinds", "side": side, "setup": setup}
+            found[f"{side} {precision}"] = _run(job, folder)
+    return found
 
 
 def _pass(number: int, options: argparse.Namespace, common: Table, folder: Path) -> Table:

@@ -18,7 +18,13 @@ from dragoman.models import build_model
 from dragoman.recipe import Recipe, parse_recipe
 from dragoman.run.tasks import prepare_task
 from dragoman.tokenization import SpecialIds
-from dragoman.training import Trainer, Weights, choose_kernels, translation_loss
+from dragoman.training import (
+    Trainer,
+    Weights,
+    choose_kernels,
+    forget_products,
+    translation_loss,
+)
 
 
 def recipe_of(setup: Setup, source: Path, target: Path, *, slots: int) -> Recipe:
@@ -100,6 +106,7 @@ def train(setup: Setup, batches: Sequence[PlainBatch]) -> Iterator[float]:
     """Make one update on each batch; give its loss in nats per real target."""
     # The text is not read: the batches are given.
     recipe = recipe_of(setup, Path("unread"), Path("unread"), slots=_most_slots(batches))
+    forget_products()
     torch.manual_seed(setup.seed)
     rng = torch.Generator().manual_seed(setup.seed)
     model = build_model(replace(recipe.model, vocabulary=setup.vocabulary), rng)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         quickstart_recipe,
         quickstart_results,
         train,
+        verify_resume,
     )
     from dragoman.tokenization import Tokenizer
     from dragoman.translator import Translation, Translator, one_line
@@ -84,6 +85,7 @@ _HOMES = {
     "read_text": "dragoman.data",
     "recipe_toml": "dragoman.recipe",
     "train": "dragoman.run",
+    "verify_resume": "dragoman.run",
 }
 _FOLDERS = (
     "data",
@@ -134,6 +136,7 @@ __all__ = [
     "read_text",
     "recipe_toml",
     "train",
+    "verify_resume",
 ]
 
 

@@ -65,6 +65,7 @@ def new_folder(path: Path) -> Generator[Path]:
         OSError: the parent cannot be written, or the disk is full.
     """
     aside = path.with_name(f".{path.name}.writing-{os.getpid()}")
+    before = path.with_name(f".{path.name}.before.writing-{os.getpid()}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     try:
@@ -73,13 +74,24 @@ def new_folder(path: Path) -> Generator[Path]:
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
         _flush_folder(aside)
-        if path.exists():
-            shutil.rmtree(path)
+        if path.is_dir():
+            path.replace(before)
         aside.replace(path)
     except BaseException:
+        if before.exists() and not path.exists():
+            before.replace(path)
         shutil.rmtree(aside, ignore_errors=True)
         raise
+    shutil.rmtree(before, ignore_errors=True)
     _flush_folder(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder so that no part of it ever stands under its name."""
+    aside = path.with_name(f".{path.name}.removed.writing-{os.getpid()}")
+    shutil.rmtree(aside, ignore_errors=True)
+    path.replace(aside)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextmanager

@@ -26,7 +26,9 @@ from dragoman.models import PRESETS, ModelChoice, ModelConfig
 from dragoman.tokenization import TokenizerConfig
 from dragoman.training import TrainingConfig, ValidationConfig
 
-SITTING_KEYS = frozenset({"training.stop_after", "training.max_minutes"})
+SITTING_KEYS = frozenset(
+    f"training.{key}" for key in ("stop_after", "max_minutes", "process_timeout", "tensorboard")
+)
 _CORPORA: tuple[Literal["train", "validation", "test"], ...] = ("train", "validation", "test")
 
 

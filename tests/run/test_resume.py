@@ -89,6 +89,101 @@ def test_stopping_and_going_on_gives_the_same_bits(
     assert rates_and_losses(straight) == rates_and_losses(tmp_path / "run")
 
 
+EVERY_SETTING: dict[str, dict[str, object]] = {
+    "fp16": {"precision": "fp16"},
+    "bf16 with a moving average": {"precision": "bf16", "ema": 0.9},
+    "epochs with a partial last window": {"steps": None, "epochs": 3, "accumulate": 5},
+    "linear, clipping, frozen": {
+        "schedule": {"kind": "linear", "peak": 1e-2},
+        "clip_norm": 0.1,
+        "freeze": ["encoder.*"],
+    },
+    "cosine, adamw": {
+        "schedule": {"kind": "cosine", "peak": 1e-2},
+        "optimizer": {"kind": "adamw", "weight_decay": 0.1},
+    },
+    "averaging": {"checkpoint_every": 2, "average_last": 3},
+    "adafactor": {"optimizer": "adafactor"},
+    "deterministic": {"deterministic": True},
+}
+EVERY_MODEL: dict[str, list[str]] = {
+    "dropout everywhere": ["model.feedforward_dropout=0.3", "model.attention_dropout=0.3"],
+    "recurrent": ['model={architecture="recurrent", layers=1, d_model=16}'],
+}
+
+
+def everything_left_behind(run: Path) -> dict[str, object]:
+    """All bits of the last checkpoint and of the finished model, and all that was reported."""
+    last = sorted((run / "checkpoints").iterdir())[-1]
+    state = json.loads((last / "state.json").read_text(encoding="utf-8"))
+    files = [last / "model.safetensors", last / "optimizer.safetensors", run / "model.safetensors"]
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    kinds = ("StepDone", "Validated", "Skipped")
+    return {
+        **{str(path.relative_to(run)): path.read_bytes() for path in files},
+        # The digest of the state covers the seconds.
+        "state": {key: value for key, value in state.items() if key not in ("seconds", "sha256")},
+        "events": [
+            {key: value for key, value in line.items() if "second" not in key}
+            for line in lines
+            if line["event"] in kinds
+        ],
+    }
+
+
+def assert_stops_change_nothing(recipe: Recipe, folder: Path, *stops: int) -> None:
+    recipe = parse_recipe(write_record(recipe), ["validation.metrics=[]"])  # a search takes long
+    list(train(recipe, folder / "straight"))
+    for stop in stops:
+        stopped = parse_recipe(write_record(recipe), [f"training.stop_after={stop}"])
+        assert isinstance(list(train(stopped, folder / "run"))[-1], Stopped)
+    assert isinstance(list(train(recipe, folder / "run"))[-1], Finished)
+    straight, run = (everything_left_behind(folder / name) for name in ("straight", "run"))
+    assert straight.keys() == run.keys()
+    assert not [name for name in straight if straight[name] != run[name]]
+
+
+@pytest.mark.parametrize("name", EVERY_SETTING)
+def test_every_setting_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    # Update 2 is during warm-up, and stops in a row must not add up to anything.
+    stops = (1,) if "partial" in name else (2, 3)
+    assert_stops_change_nothing(recipe_for(tmp_path, **EVERY_SETTING[name]), tmp_path, *stops)
+
+
+@pytest.mark.parametrize("name", EVERY_MODEL)
+def test_every_source_of_chance_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    recipe = parse_recipe(write_record(recipe_for(tmp_path)), EVERY_MODEL[name])
+    assert_stops_change_nothing(recipe, tmp_path, 5)
+
+
+def test_right_after_a_validation_the_best_and_patience_are_kept(tmp_path: Path) -> None:
+    # Nothing gets better at this rate, so patience ends both runs at update 8 or 12 alike.
+    recipe = parse_recipe(
+        write_record(recipe_for(tmp_path, schedule={"kind": "constant", "peak": 1e-12}, steps=40)),
+        ["validation.patience=2", "validation.metrics=[]"],
+    )
+    assert_stops_change_nothing(recipe, tmp_path, 4)
+    state = json.loads(
+        (sorted((tmp_path / "run/checkpoints").iterdir())[-1] / "state.json").read_text()
+    )
+    assert state["step"] < 40
+
+
+def test_a_run_out_of_patience_trains_no_further_when_its_end_was_cut_off(tmp_path: Path) -> None:
+    recipe = parse_recipe(
+        write_record(recipe_for(tmp_path, schedule={"kind": "constant", "peak": 1e-12}, steps=40)),
+        ["validation.patience=2", "validation.metrics=[]"],
+    )
+    list(train(recipe, tmp_path / "run"))
+    metrics = tmp_path / "run/metrics.jsonl"
+    before = metrics.read_text(encoding="utf-8").splitlines()
+    assert json.loads(before[-1])["event"] == "Finished"
+    metrics.write_text("".join(f"{line}\n" for line in before[:-1]), encoding="utf-8")
+    events = list(train(recipe, tmp_path / "run"))
+    assert isinstance(events[-1], Finished)
+    assert events[-1].step == json.loads(before[-1])["step"]
+
+
 def test_where_a_sitting_stopped_does_not_change_the_averaged_model(tmp_path: Path) -> None:
     # The checkpoint of update 10 is there only because the sitting ended; 3, 6, 9, 12 are regular.
     every = {"checkpoint_every": 3, "average_last": 3, "keep": 3}

@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +35,7 @@ from dragoman.cli.options import (
     ModelFolder,
     Setting,
 )
+from dragoman.cli.verify import verify_resume
 from dragoman.errors import ConfigError, DragomanError
 
 app = typer.Typer(
@@ -68,10 +70,12 @@ def quickstart(
 ) -> None:
     """See a translator learn German to English from a built-in corpus, in a few minutes."""
     say(f"dragoman quickstart: German to English from the built-in corpus, into {run}")
-    if _train(dragoman.quickstart_recipe(run), run) == 0:
-        called = "dragoman" if shutil.which("dragoman") else os.path.relpath(sys.argv[0])
-        for line in dragoman.quickstart_results(run, command=called):
-            print(line)
+    status = _train(dragoman.quickstart_recipe(run), run)
+    if status:
+        raise typer.Exit(status)
+    called = "dragoman" if shutil.which("dragoman") else os.path.relpath(sys.argv[0])
+    for line in dragoman.quickstart_results(run, command=called):
+        print(line)
 
 
 @app.command()
@@ -213,6 +217,7 @@ def doctor(json_output: Json = False) -> None:
 
 
 app.command()(compare)
+app.command()(verify_resume)
 app.add_typer(inspect)
 
 
@@ -220,7 +225,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command.
 
     Returns:
-        Exit status: 0 done, 2 something the user can mend, 1 a bug, 130 interrupted.
+        Exit status: 0 done, 2 something the user can mend, 1 a bug, 130 interrupted, 143
+        terminated.
     """
     try:
         status = app(args=arguments, standalone_mode=False)  # what typer.Exit was raised with
@@ -253,24 +259,41 @@ def entry() -> None:
 
 
 def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the types loads torch
-    """Train with progress on standard error; Ctrl-C saves after the update in hand."""
+    """Train with progress on standard error; Ctrl-C and SIGTERM save after the update in hand."""
     from dragoman.cli.console import show  # loads torch
 
-    interrupted: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: _interrupt(interrupted, number))
+    asked: list[int] = []  # signals, the first one first
+    before = {
+        number: signal.signal(number, lambda number, _: _stop(asked, number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        stop = lambda: "interrupted" if interrupted else ""  # noqa: E731  # asked after each update
-        last = show(dragoman.train(recipe, run, should_stop=stop, **options))
+        reason = lambda: _STOPPED_BY[asked[0]] if asked else ""  # noqa: E731  # after each update
+        last = show(dragoman.train(recipe, run, should_stop=reason, **options))
     finally:
-        signal.signal(signal.SIGINT, before)
-    return 130 if interrupted and type(last).__name__ == "Stopped" else 0
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 + asked[0] if asked and type(last).__name__ == "Stopped" else 0
 
 
-def _interrupt(interrupted: list[int], number: int) -> None:
-    if interrupted:  # asked twice: leave at once
+_STOPPED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+def _stop(asked: list[int], number: int) -> None:
+    """Note that a signal asks the run to stop; Ctrl-C pressed twice means at once.
+
+    SIGTERM may come any number of times: ``timeout`` and schedulers send it to the process and
+    to its group.
+    """
+    again = number in asked
+    asked.append(number)
+    if again and number == signal.SIGINT:
         raise KeyboardInterrupt
-    interrupted.append(number)
-    say("\nstopping after this update; press Ctrl-C again to leave at once without saving")
+    if len(asked) > 1 or os.environ.get("RANK", "0") != "0":  # the first process says it for all
+        return
+    hint = "; press Ctrl-C again to leave at once without saving" * (number == signal.SIGINT)
+    with suppress(OSError, RuntimeError):  # nobody reads, or it came in the middle of a line
+        say(f"\nstopping after this update{hint}")
 
 
 def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch

@@ -25,6 +25,7 @@ from dragoman.nn.blockwise import (
 )
 from dragoman.nn.cache import DecoderCache, KeyValues, Known
 from dragoman.nn.causal_lm import CausalLM
+from dragoman.nn.checkpointing import LayerRunner, run_checkpointed, run_layer
 from dragoman.nn.convolution import (
     Convolution,
     GatedConvolution,
@@ -147,6 +148,7 @@ __all__ = [
     "KeyValues",
     "Known",
     "LayerNorm",
+    "LayerRunner",
     "LearnedPositions",
     "LinearAttention",
     "LinearState",
@@ -215,6 +217,8 @@ __all__ = [
     "relu",
     "rnn_step",
     "rotate",
+    "run_checkpointed",
+    "run_layer",
     "run_recurrent",
     "running_attention",
     "separable_convolve",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from torch import Tensor, nn
 
 from dragoman.nn.cache import DecoderCache, Known
+from dragoman.nn.checkpointing import LayerRunner, run_layer
 from dragoman.nn.multi_head import Attention
 from dragoman.nn.residual import Residual
 
@@ -94,12 +95,20 @@ class Decoder(nn.Module):
     Args:
         layers: applied in order.
         final_norm: applied after the last; pre-norm needs one, the paper has none.
+        run: how a layer is run over all positions; training injects one that saves memory.
     """
 
-    def __init__(self, layers: Iterable[DecoderLayer], *, final_norm: nn.Module | None = None):
+    def __init__(
+        self,
+        layers: Iterable[DecoderLayer],
+        *,
+        final_norm: nn.Module | None = None,
+        run: LayerRunner = run_layer,
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm
+        self.run = run
 
     def forward(
         self,
@@ -110,7 +119,7 @@ class Decoder(nn.Module):
     ) -> Tensor:
         """Transform all target positions at once; arguments as in ``DecoderLayer``."""
         for layer in self.layers:
-            x = layer(x, memory, visible, memory_visible)
+            x = self.run(layer, x, memory, visible, memory_visible)
         return x if self.final_norm is None else self.final_norm(x)
 
     def start(self, memory: Tensor, memory_visible: Tensor) -> DecoderCache:

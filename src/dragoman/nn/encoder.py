@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
+from dragoman.nn.checkpointing import LayerRunner, run_layer
 from dragoman.nn.multi_head import Attention
 from dragoman.nn.residual import Residual
 
@@ -43,15 +44,23 @@ class Encoder(nn.Module):
     Args:
         layers: applied in order.
         final_norm: applied after the last; pre-norm needs one, the paper has none.
+        run: how a layer is run; training injects one that saves memory.
     """
 
-    def __init__(self, layers: Iterable[EncoderLayer], *, final_norm: nn.Module | None = None):
+    def __init__(
+        self,
+        layers: Iterable[EncoderLayer],
+        *,
+        final_norm: nn.Module | None = None,
+        run: LayerRunner = run_layer,
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.final_norm = final_norm
+        self.run = run
 
     def forward(self, x: Tensor, visible: Tensor | None = None) -> Tensor:
         """Transform (B, S, D); ``visible`` broadcasts to (B, H, S, S)."""
         for layer in self.layers:
-            x = layer(x, visible)
+            x = self.run(layer, x, visible)
         return x if self.final_norm is None else self.final_norm(x)

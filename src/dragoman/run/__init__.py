@@ -9,12 +9,16 @@ from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
 from dragoman.run.load import load_model
 from dragoman.run.measure import Measurement, measure
 from dragoman.run.quickstart import quickstart_recipe, quickstart_results
+from dragoman.run.resume_check import Comparison, ResumeCheck
 from dragoman.run.start_from import model_table
 from dragoman.run.train import train
+from dragoman.run.verify_resume import verify_resume
 
 __all__ = [
+    "Comparison",
     "Evaluation",
     "Measurement",
+    "ResumeCheck",
     "average",
     "choose_recipe",
     "compare",
@@ -28,4 +32,5 @@ __all__ = [
     "quickstart_recipe",
     "quickstart_results",
     "train",
+    "verify_resume",
 ]

@@ -60,6 +60,7 @@ def sizes_for(pairs: int) -> Table:
         "training": {
             "epochs": epochs,
             "batch_tokens": batch_tokens,
+            "precision": "auto",
             "schedule": schedule,
             "warmup": warmup,
             "checkpoint_every": every,

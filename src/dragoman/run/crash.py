@@ -51,11 +51,14 @@ class CrashBundle:
         )
         if progress.skipped_in_a_row < trainer.config.max_skipped:
             return
-        path = self.write()
+        try:
+            kept = f"their lines and all else is in {self.write()}"
+        except OSError as error:
+            kept = f"{self.run}: no more about them can be written: {error.strerror or error}"
         what = "loss" if "nan" in str(update.loss) or "inf" in str(update.loss) else "gradient"
         raise TrainingError(
             f"update {progress.step}: the {what} was no number in {progress.skipped_in_a_row} "
-            f"updates in a row, which were skipped; their lines and all else is in {path}; go on "
+            f"updates in a row, which were skipped; {kept}; go on "
             "with a lower learning rate or training.clip_norm (--accept-changes), or mend the data"
         )
 

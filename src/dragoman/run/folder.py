@@ -1,5 +1,6 @@
 """A run on disk: its recipe, its metrics, its checkpoints; whether it is new, open or done."""
 
+import hashlib
 import json
 import math
 import shutil
@@ -8,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from dragoman.atomic import write_text
+from dragoman.atomic import remove_folder, remove_leftovers, write_text
 from dragoman.configfile import read_record, write_record
 from dragoman.errors import CheckpointError, ConfigError
 from dragoman.recipe import Recipe, differences, read_recipe, recipe_toml
@@ -36,7 +37,10 @@ class RunFolder:
         self.recipe_file = path / "recipe.toml"
         self.metrics_file = path / "metrics.jsonl"
         self.kernels_file = path / "kernels.json"
+        self.budget_file = path / "budget.json"
+        self.tokenizers_file = path / "tokenizers.sha256"
         self.checkpoints = path / "checkpoints"
+        self.accepted: list[str] = []  # what changed since the run began
 
     def status(self) -> Literal["new", "open", "finished"]:
         """Say how far the run is."""
@@ -81,6 +85,7 @@ class RunFolder:
                 f"{self.path}: holds a run of another recipe; choose another --run, --restart to "
                 f"throw it away, or --accept-changes to go on with these:\n{listed}"
             )
+        self.accepted = [*changed, *self._edited_tokenizers(accept_changes)]
         return changed
 
     def clear(self) -> None:
@@ -95,6 +100,8 @@ class RunFolder:
         self.recipe_file.unlink(missing_ok=True)
         self.metrics_file.unlink(missing_ok=True)
         self.kernels_file.unlink(missing_ok=True)
+        self.budget_file.unlink(missing_ok=True)
+        self.tokenizers_file.unlink(missing_ok=True)
 
     def kernels(self) -> Kernels | None:
         """Read how this run computes, if it has begun."""
@@ -109,8 +116,12 @@ class RunFolder:
         write_text(self.kernels_file, json.dumps(write_record(kernels)) + "\n")
 
     def write_recipe(self, recipe: Recipe) -> None:
-        """Keep the resolved recipe."""
+        """Keep the resolved recipe, and with that of a new run the digests of its tokenizers."""
         self.path.mkdir(parents=True, exist_ok=True)
+        digests = self._tokenizer_digests()
+        if digests and (self.accepted or not self.recipe_file.exists()):
+            lines = [f"{digest}  {name}\n" for name, digest in digests.items()]
+            write_text(self.tokenizers_file, "".join(lines))  # as sha256sum reads it
         head = "# Resolved by dragoman; every choice of this run, defaults included.\n\n"
         write_text(self.recipe_file, head + recipe_toml(recipe))
 
@@ -120,12 +131,14 @@ class RunFolder:
         Raises:
             CheckpointError: checkpoints exist but none can be read.
         """
-        found = checkpoints(self.checkpoints)
+        yield from (Notice(text=f"changed since the run began: {it}") for it in self.accepted)
+        found, damaged = checkpoints(self.checkpoints), list[Path]()
         for path in reversed(found):
             try:
                 progress = load_checkpoint(path, trainer.weights)
             except CheckpointError as error:
                 yield Notice(text=f"{error} (skipped)")
+                damaged.append(path)
                 continue
             trainer.restore(progress)
             yield Notice(text=f"going on with the run in {self.path} from update {progress.step:,}")
@@ -135,7 +148,9 @@ class RunFolder:
                 raise CheckpointError(
                     f"{self.checkpoints}: no checkpoint can be read; use --restart"
                 )
-        self._forget_after(trainer.progress.step)
+        for path in damaged:
+            yield Notice(text=f"{path.name} is kept as {_set_aside(path).name}")
+        self._tidy(trainer.progress.step)
 
     def record(self, events: Iterable[Event]) -> Iterator[Event]:
         """Pass events on, and keep each as a line of ``metrics.jsonl``."""
@@ -164,6 +179,32 @@ class RunFolder:
                 found.append(cast("dict[str, Any]", entry))
         return found
 
+    def _tokenizer_digests(self) -> dict[str, str]:
+        files = sorted(self.path.glob("*tokenizer.json"))
+        return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+    def _edited_tokenizers(self, accept_changes: bool) -> list[str]:
+        """Name the tokenizers that are not those the run began with, if that is accepted."""
+        if not self.tokenizers_file.exists():  # a run without one, or of an older release
+            return []
+        now = self._tokenizer_digests()
+        for line in self.tokenizers_file.read_text(encoding="utf-8").splitlines():
+            digest, _, name = line.partition("  ")
+            if now.get(name) == digest:
+                del now[name]
+            elif not accept_changes:
+                raise CheckpointError(
+                    f"{self.path / name}: is not the tokenizer that this run began with; put it "
+                    "back, or --restart, or --accept-changes if it makes the same ids"
+                )
+        return [f"{name}: is another file" for name in now]
+
+    def _tidy(self, step: int) -> None:
+        """Remove what a kill left half-written, and the lines of updates made again."""
+        if self.path.is_dir():
+            remove_leftovers(self.path)
+            self._forget_after(step)
+
     def _forget_after(self, step: int) -> None:
         """Drop the lines of updates that will be made again."""
         kept = [
@@ -171,8 +212,15 @@ class RunFolder:
             for entry in self._metrics()
             if entry.get("step", 0) <= step and entry["event"] != Finished.__name__
         ]
-        if self.path.is_dir():
-            write_text(self.metrics_file, "".join(json.dumps(entry) + "\n" for entry in kept))
+        write_text(self.metrics_file, "".join(json.dumps(entry) + "\n" for entry in kept))
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged checkpoint: as the newest one it would have others cleaned away."""
+    aside = path.with_name(f"damaged-{path.name}")
+    if aside.exists():
+        remove_folder(aside)
+    return path.replace(aside)
 
 
 def _finite(value: object) -> object:

@@ -1,20 +1,20 @@
 """One run from a recipe to a model folder: read, learn, train, choose weights, write the card."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from dragoman.atomic import only_one
 from dragoman.device import choose_device
 from dragoman.errors import CheckpointError
 from dragoman.recipe import Recipe, read_recipe
-from dragoman.run.current import CurrentRun, repeatable
+from dragoman.run.begin import Asked, Begun, begin
+from dragoman.run.current import CurrentRun
 from dragoman.run.folder import RunFolder
-from dragoman.run.start_from import Start, check_start, find_start, keep_start, model_table
-from dragoman.run.tasks import Task, prepare_task
-from dragoman.training import Event, Notice, training_loop
+from dragoman.run.start_from import model_table
+from dragoman.run.tensorboard import check_tensorboard, mirror
+from dragoman.training import Event, Notice, repeatable, training_loop
+from dragoman.training.distributed import Group, join_group
 
 
 def train(
@@ -29,6 +29,9 @@ def train(
 ) -> Iterator[Event]:
     """Train a model; an unfinished run of the same recipe in the same folder is continued.
 
+    Started by ``torchrun``, several processes share the run; all must call this alike, and the
+    events are those of the first one.
+
     Args:
         recipe: all choices, or the path of a TOML file that holds them.
         run: folder to make or to continue; ``runs/NAME`` for a recipe file of that name.
@@ -37,7 +40,7 @@ def train(
         accept_changes: go on although the recipe differs from the one in the folder.
         start_from: model or run folder whose weights, tokenizers and shapes a new run takes over;
             need not be given again to go on.
-        should_stop: asked after every update; a reason ends this sitting, saved.
+        should_stop: asked after every update, in every process; a reason ends this sitting, saved.
 
     Yields:
         What happens; the same is kept in ``metrics.jsonl``.
@@ -47,74 +50,65 @@ def train(
         DataError: a corpus is wrong.
         ModelError: the model to start from is missing or damaged.
         CheckpointError: the folder holds another run, or cannot be written.
+        DragomanError: another process of the run has stopped or hangs.
     """
     name = "translator" if isinstance(recipe, Recipe) else Path(recipe).stem
     folder = RunFolder(Path(run) if run is not None else Path("runs") / name)
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(recipe, model=model_table(folder.path, start_from, restart=restart))
-    try:
-        yield from _train(
-            recipe, folder, choose_device(device), restart, accept_changes, should_stop, start_from
-        )
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder.path}: cannot be written: {error.strerror or error}; make room or choose "
-            "another --run; the same command goes on from the last checkpoint"
-        ) from error
-
-
-def _train(
-    recipe: Recipe,
-    folder: RunFolder,
-    device: torch.device,
-    restart: bool,
-    accept_changes: bool,
-    should_stop: Callable[[], str],
-    start_from: str | Path | None,
-) -> Iterator[Event]:
-    changed = folder.check(recipe, restart=restart, accept_changes=accept_changes)
-    start = find_start(folder.path, start_from, new=restart or folder.status() == "new")
-    check_start(start, recipe)
-    if folder.status() == "finished" and not changed and not restart:
-        yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
-        return
-    # What was there is thrown away only when the new data has been read.
-    reuse = not restart and folder.status() != "new"
-    task = prepare_task(recipe, folder.path, reuse=reuse, given=start and start.given)
-    with only_one(folder.path) as ours:
-        if not ours:
+    asked = Asked(
+        restart=restart,
+        accept_changes=accept_changes,
+        start_from=start_from,
+        should_stop=should_stop,
+    )
+    limit = recipe.training.process_timeout
+    group = join_group(choose_device(device), timeout_seconds=limit)
+    with group.guard():
+        try:
+            for event in _train(recipe, folder, group, asked):
+                if group.leader:
+                    yield event
+        except OSError as error:
             raise CheckpointError(
-                f"{folder.path}: another process is training here; wait for it, or choose another "
-                "--run"
-            )
-        if restart:
-            folder.clear()
-        keep_start(folder.path, start)
-        folder.write_recipe(recipe)
-        yield from folder.record(_run(recipe, folder, task, device, should_stop, start))
+                f"{folder.path}: cannot be written: {error.strerror or error}; make room or choose "
+                "another --run; the same command goes on from the last checkpoint"
+            ) from error
+
+
+def _train(recipe: Recipe, folder: RunFolder, group: Group, asked: Asked) -> Iterator[Event]:
+    watched = recipe.training.tensorboard and group.leader
+    if watched:
+        check_tensorboard()
+    with ExitStack() as held:
+        begun = begin(recipe, folder, group, asked, held)
+        if begun is None:
+            yield Notice(text=f"{folder.path}: this run is finished; --restart trains it again")
+            group.leave()
+            return
+        events = _run(recipe, folder, begun, group, asked)
+        events = mirror(events, folder.path) if watched else events
+        yield from folder.record(events) if group.leader else events
 
 
 def _run(
-    recipe: Recipe,
-    folder: RunFolder,
-    task: Task,
-    device: torch.device,
-    should_stop: Callable[[], str],
-    start: Start | None,
+    recipe: Recipe, folder: RunFolder, begun: Begun, group: Group, asked: Asked
 ) -> Iterator[Event]:
+    task, start = begun.task, begun.start
     yield from (Notice(text=text) for text in (start.notices() if start else ()))
     yield from (Notice(text=text) for text in task.notices())
     recipe = replace(recipe, validation=replace(recipe.validation, metrics=task.metrics))
-    with repeatable(recipe.training.deterministic, device):
-        run = CurrentRun(recipe, folder, task, device, start)
-        yield from folder.resume(run.trainer)
+    with repeatable(recipe.training.deterministic, group.device):
+        run = CurrentRun(recipe, folder, task, group, start)
+        yield from run.resume()
         run.check_data()
         yield from run.notices()
         yield run.started()
         yield from training_loop(
-            run.trainer, folder.checkpoints, recipe.validation, run.hooks(should_stop)
+            run.trainer, folder.checkpoints, recipe.validation, run.hooks(asked.should_stop)
         )
         if run.trainer.done or run.out_of_patience:
             yield from run.finish()
-        elif not (folder.path / "model.safetensors").exists():
-            run.write(f"weights after {run.trainer.progress.step:,} updates of an unfinished run")
+        else:
+            run.write_unfinished()
+            group.leave()

@@ -182,7 +182,10 @@ class Tokenizer:
         except OSError as error:
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
-            raise ModelError(f"{path}: cannot be written: {error.strerror}") from None
+            raise ModelError(
+                f"{path}: cannot be written: {error.strerror}; make room or choose another folder, "
+                "then give the same command"
+            ) from None
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":

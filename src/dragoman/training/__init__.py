@@ -9,8 +9,11 @@ from dragoman.training.checkpoint import (
     load_checkpoint,
     regular_checkpoints,
     save_checkpoint,
+    verify_checkpoint,
 )
+from dragoman.training.compiling import compile_layers
 from dragoman.training.config import (
+    LARGEST_BUDGET,
     Constant,
     Cosine,
     InverseSqrt,
@@ -30,7 +33,7 @@ from dragoman.training.events import (
     Validated,
 )
 from dragoman.training.freezing import freeze
-from dragoman.training.kernels import Kernels, choose_kernels, using
+from dragoman.training.kernels import Kernels, choose_kernels, forget_products, repeatable, using
 from dragoman.training.label_smoothing import (
     SmoothingForm,
     label_cross_entropy,
@@ -45,6 +48,7 @@ from dragoman.training.loss import (
     smoothed_cross_entropy,
     summed_cross_entropy,
 )
+from dragoman.training.memory import available_memory, peak_memory, readable
 from dragoman.training.objectives import (
     Counted,
     Objective,
@@ -66,6 +70,8 @@ from dragoman.training.optimizer import (
     set_rate,
     weight_decay_groups,
 )
+from dragoman.training.recomputing import recompute_layers
+from dragoman.training.rehearsal import Rehearsal, Rehearsed
 from dragoman.training.schedule import (
     Schedule,
     constant,
@@ -74,14 +80,17 @@ from dragoman.training.schedule import (
     inverse_sqrt,
     linear_decay,
 )
+from dragoman.training.sharded_weights import AnyWeights, ShardedWeights
 from dragoman.training.trainer import Trainer, Update
 from dragoman.training.weights import Precision, Weights
 
 __all__ = [
+    "LARGEST_BUDGET",
     "AdafactorConfig",
     "Adam8bitConfig",
     "AdamConfig",
     "AdamWConfig",
+    "AnyWeights",
     "Constant",
     "Cosine",
     "Counted",
@@ -96,8 +105,11 @@ __all__ = [
     "OptimizerConfig",
     "Precision",
     "Progress",
+    "Rehearsal",
+    "Rehearsed",
     "Saved",
     "Schedule",
+    "ShardedWeights",
     "Skipped",
     "SmoothingForm",
     "Started",
@@ -109,6 +121,7 @@ __all__ = [
     "Validated",
     "ValidationConfig",
     "Weights",
+    "available_memory",
     "average_checkpoints",
     "average_tensors",
     "better",
@@ -117,9 +130,11 @@ __all__ = [
     "checkpoints",
     "choose_kernels",
     "class_loss",
+    "compile_layers",
     "constant",
     "cosine_decay",
     "describe_schedule",
+    "forget_products",
     "freeze",
     "inverse_sqrt",
     "label_cross_entropy",
@@ -130,10 +145,14 @@ __all__ = [
     "masked_loss",
     "mean_over_targets",
     "moments_of",
+    "peak_memory",
     "piece_loss",
     "projected_cross_entropy",
+    "readable",
+    "recompute_layers",
     "reference_cross_entropy",
     "regular_checkpoints",
+    "repeatable",
     "restore_moments",
     "save_checkpoint",
     "set_rate",
@@ -143,5 +162,6 @@ __all__ = [
     "training_loop",
     "translation_loss",
     "using",
+    "verify_checkpoint",
     "weight_decay_groups",
 ]

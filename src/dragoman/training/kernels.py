@@ -4,8 +4,9 @@ A choice is measured once, when a run begins, and kept with the run, so that goi
 computes as before. ``deterministic`` takes the same ways everywhere instead.
 """
 
+import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Literal
@@ -19,6 +20,7 @@ from dragoman.nn import AttentionKernel, ChosenAttention, MultiHeadAttention, fu
 from dragoman.training.weights import HALVES, Precision
 
 LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
+ROUNDS = 7  # of which the fastest counts
 ROWS = 2_048  # positions in a batch of the measurements
 WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
 ROUNDING = 2e-6  # largest relative error of a product of 1,024 terms that still counts as float32
@@ -53,13 +55,25 @@ def choose_kernels(
     """
     if deterministic:
         return Kernels(precision="fp32" if precision == "auto" else precision)
-    chosen = _fastest_precision(device) if precision == "auto" else precision
+    products = _fastest_products(device)
+    chosen = _fastest_precision(products, device) if precision == "auto" else precision
     heads = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     return Kernels(
         precision=chosen,
         batched_attention=_batched_up_to(heads[0], chosen, device) if heads else 0,
-        products=_fastest_products(device) if chosen == "fp32" else "highest",
+        products=products if chosen == "fp32" else "highest",
     )
+
+
+def forget_products() -> None:
+    """Keep oneDNN from remembering the code it makes for every shape of product.
+
+    Sentences make products of thousands of shapes, and memory would grow by gigabytes, for no gain
+    in speed that could be measured. It reads its environment at its first product, so this comes
+    before; what a user has set there stays.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")  # oneDNN's own
+    os.environ.setdefault("LRU_CACHE_CAPACITY", "1")  # that of its wrapper in PyTorch
 
 
 @contextmanager
@@ -79,36 +93,61 @@ def using(kernels: Kernels, model: nn.Module) -> Generator[None]:
             part.kernel = fused_attention
 
 
-def _fastest_precision(device: torch.device) -> Literal["fp32", "bf16"]:
-    """Find whether products in bf16 are clearly faster; a processor without them emulates."""
-    left, right = torch.randn(2, 1024, 1024, device=device)
-    wide = _seconds(lambda: left @ right, device)
-    left, right = left.bfloat16(), right.bfloat16()
-    return "bf16" if wide > WORTH * _seconds(lambda: left @ right, device) else "fp32"
+@contextmanager
+def repeatable(wanted: bool, device: torch.device) -> Generator[None]:
+    """Allow PyTorch only what gives the same bits every time, while the block runs.
+
+    Raises:
+        RuntimeError: inside the block, by an operation that has no such form on the device.
+    """
+    if not wanted:
+        yield
+        return
+    if device.type == "cuda":  # cuBLAS reads it when it starts
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def _fastest_products(device: torch.device) -> Literal["highest", "medium"]:
     """Find whether the library behind ``medium`` rounds like float32 and is faster."""
     if device.type != "cpu":
         return "highest"  # there it means fewer bits
-    before = torch.get_float32_matmul_precision()
     left, right = torch.randn(2 * ROWS, 256), torch.randn(1024, 256)
-    try:
-        torch.set_float32_matmul_precision("highest")
-        own = _seconds(lambda: _products(left, right), device)
-        torch.set_float32_matmul_precision("medium")
-        other = _seconds(lambda: _products(left, right), device)
-        exact = left[:256].double() @ right.double().t()
-        error = float((left[:256] @ right.t() - exact).square().sum() / exact.square().sum()) ** 0.5
-    finally:
-        torch.set_float32_matmul_precision(before)
+    works = [partial(_products, how, left, right) for how in ("highest", "medium")]
+    own, other = _seconds(works, device)
+    product = _products("medium", left[:256], right)[0]
+    exact = left[:256].double() @ right.double().t()
+    error = float((product - exact).square().sum() / exact.square().sum()) ** 0.5
     return "medium" if error < ROUNDING and other < own else "highest"
 
 
-def _products(x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def _fastest_precision(
+    products: Literal["highest", "medium"], device: torch.device
+) -> Literal["fp32", "bf16"]:
+    """Find whether products in bf16 are clearly faster; a processor without them emulates."""
+    left, right = torch.randn(2 * ROWS, 256, device=device), torch.randn(1024, 256, device=device)
+    half = (left.bfloat16(), right.bfloat16())
+    works = [partial(_products, products, *pair) for pair in ((left, right), half)]
+    wide, narrow = _seconds(works, device)
+    return "bf16" if wide > WORTH * narrow else "fp32"
+
+
+def _products(
+    how: Literal["highest", "medium"], x: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
     """Make the three products of one layer, forward and backward."""
-    y = x @ weight.t()
-    return y @ weight, y.t() @ x
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(how)
+    try:
+        y = x @ weight.t()
+        return y, y @ weight, y.t() @ x
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _batched_up_to(
@@ -120,13 +159,11 @@ def _batched_up_to(
         shape = (max(1, ROWS // length), attention.heads, length)
         q, k = torch.randn(2, *shape, attention.d_k, device=device, dtype=dtype)
         v = torch.randn(*shape, attention.d_v, device=device, dtype=dtype)
-        q, k, v = q.requires_grad_(), k.requires_grad_(), v.requires_grad_()
-        q, k, v = (_as_in_a_layer(x) for x in (q, k, v))
+        q, k, v = (_as_in_a_layer(x).requires_grad_() for x in (q, k, v))
         visible = torch.ones(shape[0], 1, length, length, dtype=torch.bool, device=device).tril()
-        own, other = (
-            _seconds(partial(_attend, kernel, q, k, v, visible), device)
-            for kernel in (ChosenAttention(length), fused_attention)
-        )
+        kernels = (ChosenAttention(length), fused_attention)
+        works = [partial(_attend, kernel, q, k, v, visible) for kernel in kernels]
+        own, other = _seconds(works, device)
         longest = length if own < other else longest
     return longest
 
@@ -140,14 +177,17 @@ def _attend(kernel: AttentionKernel, q: Tensor, k: Tensor, v: Tensor, visible: T
     kernel(q, k, v, visible).sum().backward()  # pyright: ignore[reportUnknownMemberType]  # torch's stub
 
 
-def _seconds(work: Callable[[], object], device: torch.device, times: int = 5) -> float:
-    """Time some work: the least of a few, after one that warms up."""
-    work()
-    found: list[float] = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        found.append(time.perf_counter() - start)
-    return min(found)
+def _seconds(works: Sequence[Callable[[], object]], device: torch.device) -> list[float]:
+    """Time some work of each kind: the least of several, after one that warms up.
+
+    The kinds take turns, so that all meet the same disturbances.
+    """
+    found: list[list[float]] = [[] for _ in works]
+    for _ in range(ROUNDS + 1):
+        for times, work in zip(found, works, strict=True):
+            start = time.perf_counter()
+            work()
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            times.append(time.perf_counter() - start)
+    return [min(times[1:]) for times in found]

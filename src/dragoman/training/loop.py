@@ -1,15 +1,19 @@
 """The one training loop: update, validate, save. Yields events, never prints."""
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import torch
 from torch import nn
 
-from dragoman.evaluation import Validation, lower_is_better
+from dragoman.evaluation import Score, Validation, lower_is_better
 from dragoman.training.checkpoint import Progress, clean, save_checkpoint
 from dragoman.training.config import ValidationConfig
+from dragoman.training.distributed import Group, lead
 from dragoman.training.events import Event, Saved, Skipped, StepDone, Stopped, Validated
 from dragoman.training.meter import Clock, Meter
 from dragoman.training.trainer import Trainer, Update
@@ -25,17 +29,17 @@ class Validate(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """What a run does beside training; each gets the model with its full weights.
+    """What a run does beside training. Of several processes the first does it, the others wait.
 
     Args:
-        validate: scores the validation set; None when there is none.
-        on_best: called when a validation is the best so far.
+        validate: scores the validation set with the full weights; None when there is none.
+        on_best: called when a validation is the best so far, with the full weights.
         on_skip: called after an update that did nothing, before the run goes on; it may raise.
-        should_stop: asked after every update; a reason ends the sitting.
+        should_stop: asked after every update, in every process; a reason ends the sitting of all.
     """
 
     validate: Validate | None = None
-    on_best: Callable[[Validated], None] = lambda event: None
+    on_best: Callable[[Validated, nn.Module], None] = lambda event, model: None
     on_skip: Callable[[Trainer, Update], None] = lambda trainer, update: None
     should_stop: Callable[[], str] = lambda: ""
 
@@ -68,23 +72,19 @@ def training_loop(
             meter.leave_out(trainer.progress.target_tokens)
             if trainer.progress.skipped_in_a_row >= config.max_skipped:
                 yield save(trainer, folder)  # the good updates before are kept
-            hooks.on_skip(trainer, update)
+            lead(trainer.group, partial(hooks.on_skip, trainer, update))
         else:
             meter.add(update.loss, trainer.progress.target_tokens)
         if step % config.log_every == 0 or trainer.done:
             yield _step_done(trainer, update, meter, clock)
             meter.reset()
         if hooks.validate is not None and (step % validation.every == 0 or trainer.done):
-            with trainer.weights.original() as model:
-                event = _validated(trainer, validation, hooks.validate(model), clock)
-                if event.best:
-                    hooks.on_best(event)
-            yield event
+            yield _validate(trainer, validation, hooks.validate, hooks.on_best, clock)
             if _out_of_patience(trainer.progress, validation):
                 stop = "patience"
             meter.reset()
         trainer.progress = replace(trainer.progress, seconds=clock.seconds)
-        stop = stop or _sitting_over(trainer, clock) or hooks.should_stop()
+        stop = stop or _agreed(trainer.group, _sitting_over(trainer, clock) or hooks.should_stop())
         if step % config.checkpoint_every == 0 or trainer.done or stop:
             yield save(trainer, folder)
             saved_at = step
@@ -98,8 +98,9 @@ def training_loop(
 
 def save(trainer: Trainer, folder: Path) -> Saved:
     """Write a checkpoint, then remove those no longer kept."""
-    path = save_checkpoint(folder, trainer.weights, trainer.progress)
-    clean(folder, keep=trainer.config.keep, every=trainer.config.checkpoint_every)
+    path = save_checkpoint(folder, trainer.weights, trainer.progress, trainer.group)
+    if trainer.group.leader:
+        clean(folder, keep=trainer.config.keep, every=trainer.config.checkpoint_every)
     return Saved(step=trainer.progress.step, path=path)
 
 
@@ -132,6 +133,36 @@ def better(validation: ValidationConfig, value: float, best: float | None) -> bo
     if best is None:
         return True
     return value < best if lower_is_better(validation.metrics) else value > best
+
+
+def _validate(
+    trainer: Trainer,
+    config: ValidationConfig,
+    validate: Validate,
+    on_best: Callable[[Validated, nn.Module], None],
+    clock: Clock,
+) -> Validated:
+    """Score the full weights, and keep them if they are the best so far."""
+    group = trainer.group
+    with trainer.weights.original() as model:
+        told = lead(group, lambda: json.dumps(asdict(validate(model))))
+        event = _validated(trainer, config, _validation(told), clock)
+        if event.best:
+            lead(group, lambda: on_best(event, model))
+    return event
+
+
+def _validation(told: str) -> Validation:
+    """Read what the leader found; JSON keeps every bit of a number."""
+    found = json.loads(told)
+    return Validation(found["loss_nats"], tuple(Score(**score) for score in found["scores"]))
+
+
+def _agreed(group: Group, reason: str) -> str:
+    """Give a reason to stop of any process, the first one's before others, to all."""
+    if not int(group.agree(torch.tensor(int(bool(reason))), "max")):
+        return ""
+    return next(filter(None, group.collect(reason)))
 
 
 def _validated(

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from dragoman.data import BatchSource, share
+from dragoman.data import BatchSource, placeholder, share
 from dragoman.training.checkpoint import Progress
 from dragoman.training.config import TrainingConfig
 from dragoman.training.distributed import Alone, Group
 from dragoman.training.kernels import Kernels, using
 from dragoman.training.objectives import Objective
-from dragoman.training.weights import Weights
+from dragoman.training.sharded_weights import AnyWeights, ShardedWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Update:
     norm: float  # of the gradient, before clipping
     skipped: bool  # loss or gradient was not finite; the weights stayed as they were
     not_finite: Sequence[str]  # weights whose gradient was no number, the first few
-    window: Sequence[Any]  # this process's batches
+    window: Sequence[Any]  # all batches of the update, whichever process computed them
 
 
 class Trainer:
@@ -45,7 +45,7 @@ class Trainer:
 
     def __init__(
         self,
-        weights: Weights,
+        weights: AnyWeights,
         batches: BatchSource[Any],
         objective: Objective,
         config: TrainingConfig,
@@ -76,9 +76,8 @@ class Trainer:
         self.weights.model.train()
         step = self.progress.step + 1
         whole = self._window()
-        window = share(whole, self.group.rank, self.group.size)
         with using(self.kernels, self.weights.model):
-            loss, targets = self._gradient(step, window)
+            loss, targets = self._gradient(step, self._share(whole))
         norm = self.weights.divide(targets)
         skipped = not (math.isfinite(loss) and math.isfinite(norm))
         rate = self.rate(step)
@@ -91,7 +90,7 @@ class Trainer:
             self.weights.step(step, rate)
         self._advance(step, targets, whole, skipped=skipped, overflow=self._overflow(skipped))
         return Update(
-            loss=loss, rate=rate, norm=norm, skipped=skipped, not_finite=not_finite, window=window
+            loss=loss, rate=rate, norm=norm, skipped=skipped, not_finite=not_finite, window=whole
         )
 
     def restore(self, progress: Progress) -> None:
@@ -110,6 +109,15 @@ class Trainer:
             window.append(self.batches.next_batch())
         return window
 
+    def _share(self, whole: Sequence[Any]) -> list[Any]:
+        """Take this process's part of an update."""
+        size = self.group.size
+        mine = share(whole, self.group.rank, size)
+        if not isinstance(self.weights, ShardedWeights) or len(whole) % size == 0:
+            return mine
+        # Split weights are gathered by all at once, so that all compute equally often.
+        return mine + [placeholder(whole[0])] * (len(whole) - len(mine))
+
     def _gradient(self, step: int, window: Sequence[Any]) -> tuple[float, int]:
         """Sum the gradient over all batches and processes; give summed loss and real targets."""
         loss = torch.zeros((), dtype=torch.float64)
@@ -122,7 +130,7 @@ class Trainer:
         targets = sum(batch.target_tokens for batch in window)
         if self.group.size == 1:
             return float(loss), targets
-        self.group.sum_(self.weights.gradients())
+        self.weights.sum_over(self.group)
         totals = self.group.agree(torch.tensor([float(loss), targets], dtype=torch.float64))
         return float(totals[0]), round(float(totals[1]))
 

@@ -7,6 +7,7 @@ what is validated, saved and averaged are always the originals.
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from dragoman.bundle import load_tensors
 from dragoman.errors import ModelError
+from dragoman.training.distributed import Group, read_whole
 from dragoman.training.loss_scale import LossScale
 from dragoman.training.moving_average import MovingAverage
 from dragoman.training.optimizer import (
@@ -83,6 +85,11 @@ class Weights:
             found.append(original.grad)
         return found
 
+    def sum_over(self, group: Group) -> None:
+        """Add up the gradients of all processes, so that each has the sum."""
+        if group.size > 1:
+            group.sum_(self.gradients())
+
     def divide(self, targets: int) -> float:
         """Make the gradient that of the mean over ``targets``; give its norm."""
         gradients = self.gradients()
@@ -145,6 +152,15 @@ class Weights:
         if self.average is not None:
             found |= {f"{name}.average": _on_cpu(x) for name, x in self.average.values.items()}
         return found
+
+    def read(self, folder: Path) -> None:
+        """Put back what is in a checkpoint of any number of processes.
+
+        Raises:
+            ModelError, CheckpointError: a file is missing or damaged, or does not fit; nothing has
+                changed then.
+        """
+        self.load(read_whole(folder, "model"), read_whole(folder, "optimizer"))
 
     @torch.no_grad()
     def load(self, tensors: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:

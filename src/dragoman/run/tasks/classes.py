@@ -78,7 +78,7 @@ class Classes:
         self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
     ) -> None:
         assert isinstance(recipe.model, ModelConfig)
-        self.recipe = recipe
+        self.recipe, self.budget = recipe, recipe.training.largest_budget
         corpus = parallel(recipe.data.train)
         report = read_labelled(corpus)
         train, held_out = hold_out(report.pairs, recipe)
@@ -132,9 +132,8 @@ class Classes:
 
     def batches(self) -> Batches[ClassBatch]:
         """Make the training batches."""
-        training = self.recipe.training
         return self.labeller.batches(
-            self.train, budget=training.batch_tokens, seed=training.seed, shuffle=True
+            self.train, budget=self.budget, seed=self.recipe.training.seed, shuffle=True
         )
 
     def loss(self, model: EncoderOnly, batch: ClassBatch) -> Tensor:
@@ -171,7 +170,7 @@ class Classes:
         return lines
 
     def _score(self, model: EncoderOnly, side: Labelled) -> Validation:
-        return self.labeller.score(model, side, budget=self.recipe.training.batch_tokens)
+        return self.labeller.score(model, side, budget=self.budget)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class ImageClasses:
     """
 
     def __init__(self, recipe: Recipe, *, given: Given | None = None) -> None:
-        self.recipe = recipe
+        self.recipe, self.budget = recipe, recipe.training.largest_budget
         self.train = self._read(recipe.data.train)
         self.held_out = None
         if recipe.data.validation is not None:
@@ -117,7 +117,7 @@ class ImageClasses:
         assert isinstance(self.recipe.model, ModelConfig)
         assert self.recipe.model.images is not None
         positions = self.recipe.model.images.patches + 1
-        return max(1, self.recipe.training.batch_tokens // positions)
+        return max(1, self.budget // positions)
 
     def _read(self, corpus: AnyCorpus) -> ImageReport:
         assert isinstance(corpus, ImageFile)  # as the recipe has checked

@@ -44,7 +44,7 @@ class Language:
     def __init__(
         self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
     ) -> None:
-        self.recipe = recipe
+        self.recipe, self.budget = recipe, recipe.training.largest_budget
         self.text = read_plain_text(recipe, folder, reuse=reuse, given=given)
         self.config = replace(recipe.model, vocabulary=self.text.tokenizer.size)
         self.special = self.text.tokenizer.special
@@ -80,7 +80,7 @@ class Language:
         return stream_batches(
             self.stream,
             context=self.context,
-            budget=self.recipe.training.batch_tokens,
+            budget=self.budget,
             special=self.special,
             seed=self.recipe.training.seed,
         )
@@ -117,7 +117,7 @@ class Language:
         return self.text.card()
 
     def _score(self, model: CausalLM, documents: Sequence[str]) -> Validation:
-        budget = min(self.recipe.training.batch_tokens, 8192)
+        budget = min(self.budget, 8192)
         tokenizer = self.text.tokenizer
         return score_documents(model, documents, tokenizer, context=self.context, budget=budget)
 

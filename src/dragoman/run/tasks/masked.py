@@ -43,7 +43,7 @@ class MaskedPieces:
     def __init__(
         self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
     ) -> None:
-        self.recipe = recipe
+        self.recipe, self.budget = recipe, recipe.training.largest_budget
         self.text = read_plain_text(recipe, folder, reuse=reuse, given=given)
         self.config = replace(recipe.model, vocabulary=self.text.tokenizer.size)
         named = recipe.validation.metrics
@@ -70,7 +70,7 @@ class MaskedPieces:
             self.sequences,
             share=self.recipe.data.masked,
             vocabulary=self.text.tokenizer.size,
-            budget=self.recipe.training.batch_tokens,
+            budget=self.budget,
             special=self.text.tokenizer.special,
             seed=self.recipe.training.seed,
         )
@@ -105,8 +105,8 @@ class MaskedPieces:
         return self.text.card()
 
     def _score(self, model: EncoderOnly, sequences: IdStore) -> Validation:
-        share, budget = self.recipe.data.masked, self.recipe.training.batch_tokens
-        return score_gaps(model, sequences, self.text.tokenizer, share=share, budget=budget)
+        share, tokenizer = self.recipe.data.masked, self.text.tokenizer
+        return score_gaps(model, sequences, tokenizer, share=share, budget=self.budget)
 
     def _cut(self, documents: Sequence[str]) -> IdStore:
         """Cut documents into sequences that fit with their frame."""

@@ -177,7 +177,7 @@ def _encode(
 def longest_allowed(recipe: Recipe) -> int:
     """Most pieces on a side, the end symbol included: by budget, by choice, or by positions."""
     limit = longest_trainable(recipe)
-    budget = recipe.training.batch_tokens
+    budget = recipe.training.largest_budget
     return budget if limit is None else min(limit, budget)
 
 

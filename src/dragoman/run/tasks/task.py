@@ -12,7 +12,12 @@ from dragoman.models import AnyConfig, Model
 
 
 class Task(Protocol):
-    """Text, or images, read and turned into ids: what to learn, and how well it was learned."""
+    """Text, or images, read and turned into ids: what to learn, and how well it was learned.
+
+    ``budget`` is the most slots in a batch: that of the recipe, until a run has found its own.
+    """
+
+    budget: int
 
     @property
     def config(self) -> AnyConfig:

@@ -33,7 +33,7 @@ class Translation:
     def __init__(
         self, recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None = None
     ) -> None:
-        self.recipe = recipe
+        self.recipe, self.budget = recipe, recipe.training.largest_budget
         self.pairs = read_all_pairs(recipe, folder, reuse=reuse, given=given)
         self.config: AnyConfig = _complete(recipe, [t.size for t in self.pairs.tokenizers])
         named = recipe.validation.metrics
@@ -51,7 +51,7 @@ class Translation:
         return pair_batches(
             self.pairs.train.sources,
             self.pairs.train.targets,
-            budget=self.recipe.training.batch_tokens,
+            budget=self.budget,
             special=self.pairs.tokenizers[-1].special,
             seed=self.recipe.training.seed,
         )
@@ -77,7 +77,7 @@ class Translation:
             tokenizer=self.pairs.tokenizers[-1],
             search=self.recipe.decoding,
             metrics=self.metrics,
-            batch_tokens=min(self.recipe.training.batch_tokens, 8192),
+            batch_tokens=min(self.budget, 8192),
         )
         return validator(model)
 

@@ -2,11 +2,13 @@
 
 from dragoman.training.distributed.group import Alone, Group
 from dragoman.training.distributed.joined import Joined, join_group
+from dragoman.training.distributed.leading import LeaderFailed, lead
 from dragoman.training.distributed.saving import (
     ShardReader,
     load_moments,
     load_shards,
     moments,
+    read_whole,
     shard_files,
     write_shard,
 )
@@ -25,6 +27,7 @@ __all__ = [
     "Alone",
     "Group",
     "Joined",
+    "LeaderFailed",
     "LossModule",
     "ShardReader",
     "clip_gradients",
@@ -32,10 +35,12 @@ __all__ = [
     "gradient_norm",
     "is_sharded",
     "join_group",
+    "lead",
     "load_moments",
     "load_shards",
     "local_rows",
     "moments",
+    "read_whole",
     "shard",
     "shard_files",
     "sum_gradients",

@@ -22,6 +22,7 @@ from safetensors.torch import (
 )
 from torch import Tensor, nn
 
+from dragoman.bundle import read_tensors
 from dragoman.errors import CheckpointError
 from dragoman.training.distributed.group import Group
 from dragoman.training.distributed.sharding import local_rows
@@ -89,6 +90,19 @@ def shard_files(folder: Path, stem: str) -> list[Path]:
         if not file.is_file():
             raise CheckpointError(f"{file}: no such file; it is one of {size} of this checkpoint")
     return files
+
+
+def read_whole(folder: Path, stem: str) -> dict[str, Tensor]:
+    """Read all of ``stem``, saved by any number of processes; on the CPU.
+
+    Raises:
+        CheckpointError: a file of several processes is missing or damaged.
+        ModelError: the one file is missing or damaged.
+    """
+    if not any(folder.glob(f"{stem}-?????-of-?????.safetensors")):
+        return read_tensors(folder / f"{stem}.safetensors")
+    with ShardReader(shard_files(folder, stem)) as reader:
+        return {name: reader.read(name) for name in reader.names}
 
 
 class ShardReader:

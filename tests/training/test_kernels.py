@@ -1,0 +1,72 @@
+"""Which way to compute: measured, kept, and undone after each update."""
+
+import pytest
+import torch
+from torch import nn
+
+from dragoman.nn import (
+    ChosenAttention,
+    MultiHeadAttention,
+    fused_attention,
+    reference_attention,
+)
+from dragoman.training import Kernels, choose_kernels, using
+from dragoman.training import kernels as module
+
+CPU = torch.device("cpu")
+
+
+def no_measuring(*_: object, **__: object) -> None:
+    raise AssertionError("measured")
+
+
+@pytest.mark.parametrize(
+    ("asked", "taken"), [("auto", "fp32"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16")]
+)
+def test_deterministic_measures_nothing_and_takes_the_same_everywhere(
+    asked: str, taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_seconds", no_measuring)
+    found = choose_kernels(MultiHeadAttention(8, 2), asked, CPU, deterministic=True)  # type: ignore[arg-type]
+    assert found == Kernels(precision=taken, batched_attention=0, products="highest")  # type: ignore[arg-type]
+
+
+def test_what_is_chosen_by_measuring_exists_and_rounds_like_its_precision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A product of 1,024 terms has a relative error of some 1e-7 in float32, 2e-3 in bfloat16.
+    monkeypatch.setattr(module, "LENGTHS", (16, 32))
+    model, before = MultiHeadAttention(8, 2), torch.get_float32_matmul_precision()
+    found = choose_kernels(model, "auto", CPU, deterministic=False)
+    assert found.batched_attention in (0, 16, 32)
+    assert torch.get_float32_matmul_precision() == before
+    left, right = torch.randn(64, 1024), torch.randn(1024, 64)
+    exact = left.double() @ right.double()
+    with using(found, model):
+        error = float(((left @ right).double() - exact).norm() / exact.norm())
+    assert error < 2e-6
+
+
+def test_a_model_without_heads_needs_no_kernel_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_seconds", lambda works, device: [1.0 for _ in works])
+    found = choose_kernels(nn.Linear(2, 2), "bf16", CPU, deterministic=False)
+    assert found == Kernels(precision="bf16")
+
+
+def test_they_are_used_inside_and_undone_outside_even_after_an_error() -> None:
+    own = MultiHeadAttention(8, 2, kernel=reference_attention)
+    model = nn.ModuleList([MultiHeadAttention(8, 2), own])
+    plain = model[0]
+    assert isinstance(plain, MultiHeadAttention)
+    before = torch.get_float32_matmul_precision()
+    kernels = Kernels(batched_attention=7, products="medium")
+    with using(kernels, model):
+        assert isinstance(plain.kernel, ChosenAttention)
+        assert plain.kernel.longest == 7
+        assert own.kernel is reference_attention  # what was handed in stays
+        assert torch.get_float32_matmul_precision() == "medium"
+    with pytest.raises(KeyboardInterrupt), using(kernels, model):
+        raise KeyboardInterrupt
+    assert plain.kernel is fused_attention
+    assert own.kernel is reference_attention
+    assert torch.get_float32_matmul_precision() == before
