@@ -192,3 +192,14 @@ def test_a_length_given_as_a_setting_takes_the_place_of_the_other_one() -> None:
     assert (training.steps, training.epochs) == (40, None)
     again = parse_recipe({"data": DATA, "training": {"steps": 40}}, ["training.epochs=2"]).training
     assert (again.steps, again.epochs) == (None, 2)
+
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(p.name for p in RECIPES.glob("*.toml") if not p.name.startswith("compare-"))
+)
+def test_the_recipes_of_the_project_read(name: str) -> None:
+    recipe = read_recipe(RECIPES / name)
+    assert parse_recipe(tomllib.loads(recipe_toml(recipe))) == recipe
