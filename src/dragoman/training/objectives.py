@@ -33,19 +33,19 @@ Objective = Callable[[Counted], Tensor]
 def translation_loss(model: SequenceToSequence, batch: Batch, *, smoothing: float) -> Tensor:
     """Sum the surprise at the pieces of the targets (section 5.4)."""
     device = model.generator.table.device
-    memory: Any = model.encode(batch.source.to(device))  # Any: each model has its own kind
-    hidden = model.decode(batch.target_in.to(device), memory)
+    memory: Any = model.encode(_on(batch.source, device))  # Any: each model has its own kind
+    hidden = model.decode(_on(batch.target_in, device), memory)
     return piece_loss(
-        model.generator, hidden, batch.target_out.to(device), model.padding, smoothing=smoothing
+        model.generator, hidden, _on(batch.target_out, device), model.padding, smoothing=smoothing
     )
 
 
 def language_loss(model: CausalLM, batch: StreamBatch, *, smoothing: float) -> Tensor:
     """Sum the surprise at every next piece of running text."""
     device = model.generator.table.device
-    hidden = model.hidden(batch.inputs.to(device))
+    hidden = model.hidden(_on(batch.inputs, device))
     return piece_loss(
-        model.generator, hidden, batch.targets.to(device), model.padding, smoothing=smoothing
+        model.generator, hidden, _on(batch.targets, device), model.padding, smoothing=smoothing
     )
 
 
@@ -53,19 +53,19 @@ def masked_loss(model: EncoderOnly, batch: MaskedBatch, *, smoothing: float) -> 
     """Sum the surprise at the pieces that were masked (arXiv 1810.04805, section 3.1)."""
     assert isinstance(model.head, PieceHead)
     table = model.head.generator.table
-    targets = batch.targets.to(table.device)
+    targets = _on(batch.targets, table.device)
     masked = targets != model.padding  # only these go through the head
-    hidden = model.head.transform(model.hidden(batch.inputs.to(table.device))[masked])
+    hidden = model.head.transform(model.hidden(_on(batch.inputs, table.device))[masked])
     return _projected(model.head.generator, hidden, targets[masked], smoothing)
 
 
 def class_loss(model: EncoderOnly, batch: ClassBatch | ImageBatch, *, smoothing: float) -> Tensor:
     """Sum the surprise at the classes, of sequences (B,) or positions (B, S); -1 is none."""
     device = next(model.parameters()).device
-    logits = model(batch.inputs.to(device))
+    logits = model(_on(batch.inputs, device))
     return F.cross_entropy(
         logits.flatten(0, -2).to(torch.promote_types(logits.dtype, torch.float32)),
-        batch.classes.to(device).flatten(),
+        _on(batch.classes, device).flatten(),
         ignore_index=-1,
         label_smoothing=smoothing,
         reduction="sum",
@@ -94,3 +94,8 @@ def _projected(generator: Generator, hidden: Tensor, targets: Tensor, smoothing:
         hidden = torch.cat((hidden, hidden.new_ones(hidden.size(0), 1)), dim=1)
         table = torch.cat((table, generator.bias[:, None]), dim=1)
     return projected_cross_entropy(hidden, table, targets, smoothing=smoothing)
+
+
+def _on(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy to where the model computes; from pinned memory, without waiting for it."""
+    return tensor.to(device, non_blocking=True)
