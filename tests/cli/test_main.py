@@ -13,7 +13,7 @@ from dragoman.cli.main import main
 from tests.fixtures import GERMAN, tiny_folder, write_corpus
 
 VERBS = (
-    *("quickstart", "train", "translate", "generate", "classify", "fill"),
+    *("quickstart", "train", "translate", "generate", "classify", "fill", "check"),
     *("score", "evaluate", "average", "inspect", "doctor"),
 )
 

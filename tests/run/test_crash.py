@@ -78,7 +78,7 @@ def test_an_update_that_is_no_number_changes_nothing_and_is_counted(
     state = json.loads((run / "checkpoints/step-00000012/state.json").read_text())
     assert state["skipped"] == len(skipped)
     card = (run / "README.md").read_text(encoding="utf-8")
-    assert f"{len(skipped)} updates were skipped" in card
+    assert f"{len(skipped)} updates skipped, since" in card
 
 
 def test_going_on_over_skipped_updates_gives_the_same_bits(
@@ -155,7 +155,7 @@ def test_the_good_updates_before_a_crash_are_saved_and_the_run_can_go_on(
     assert_same_bits(tensors(tmp_path / "good", 4), tensors(run, 7))
     assert main(command) == 0
     assert checkpoints(run / "checkpoints")[-1].name == "step-00000012"
-    assert "3 updates were skipped" in (run / "README.md").read_text(encoding="utf-8")
+    assert "3 updates skipped, since" in (run / "README.md").read_text(encoding="utf-8")
     assert (run / "crash-step-00000007").is_dir()
 
 
@@ -194,6 +194,6 @@ def test_only_skips_in_a_row_are_remembered(tmp_path: Path) -> None:
         current = [0]
         patch.setattr(Translation, "loss", loss)
         for event in train(recipe_for(tmp_path, max_skipped=3), tmp_path / "run"):
-            if type(event).__name__ in ("Started", "StepDone"):
+            if type(event).__name__ in ("Started", "StepDone", "Skipped"):
                 current[0] = next(steps)
     assert seen == [[2], [4], [4, 5]]

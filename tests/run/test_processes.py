@@ -105,6 +105,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for n, accumulate in ACCUMULATE.items():
         list(train(recipe_for(folder, accumulate), folder / f"straight-{n}"))
     list(train(recipe_for(folder, AVERAGE), folder / "averaged"))
+    list(train(recipe_for(folder, DROPOUT, ACCUMULATE[2]), folder / "dropout"))
     return folder
 
 
@@ -122,6 +123,7 @@ def two(alone: Path) -> Path:
     for n, accumulate in ACCUMULATE.items():
         add(f"two-{n}", accumulate)
         add(f"split-{n}", accumulate, SPLIT)
+    add("two-dropout", DROPOUT, ACCUMULATE[2])
     add("from-one", ACCUMULATE[2])
     add("for-one", ACCUMULATE[2], half)
     add("split-for-one", ACCUMULATE[1], SPLIT, half)
@@ -150,6 +152,10 @@ def test_two_processes_make_the_updates_of_one(two: Path, kind: str, accumulate:
     ours, theirs = (read_whole(path, "model") for path in (run, straight))  # averages of the last
     for name, weight in ours.items():
         torch.testing.assert_close(weight, theirs[name], atol=1e-6, rtol=0)
+
+
+def test_batches_dealt_out_whole_meet_the_dropout_of_one_process(two: Path) -> None:
+    assert_same(two / "two-dropout", two / "dropout")
 
 
 def test_three_processes_make_the_updates_of_one(alone: Path) -> None:

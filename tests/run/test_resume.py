@@ -314,6 +314,19 @@ def test_two_processes_never_train_in_one_folder(tmp_path: Path) -> None:
     assert isinstance(list(first)[-1], Finished)
 
 
+def test_a_restart_that_is_refused_leaves_the_tokenizer_of_the_run_in_progress(
+    tmp_path: Path,
+) -> None:
+    first = train(recipe_for(tmp_path), tmp_path / "run")
+    next(first)
+    before = (tmp_path / "run/tokenizer.json").read_bytes()
+    other = parse_recipe(write_record(recipe_for(tmp_path)), ["tokenizer.size=290"])
+    with pytest.raises(CheckpointError, match="another process is training here"):
+        list(train(other, tmp_path / "run", restart=True))
+    assert (tmp_path / "run/tokenizer.json").read_bytes() == before
+    first.close()
+
+
 def test_the_shape_of_a_model_cannot_change_in_a_run(straight: Path) -> None:
     wider = parse_recipe(write_record(recipe_for(straight.parent)), ["model.d_ff=64"])
     with pytest.raises(

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import CheckpointError, ConfigError, DataError
 from dragoman.recipe import Recipe, parse_recipe
 from dragoman.run import train
 from dragoman.run.tasks.pairs import read_all_pairs
@@ -100,3 +100,50 @@ def test_a_restart_keeps_the_finished_model_until_the_new_data_is_read(tmp_path:
     list(train(other, tmp_path / "run", restart=True))
     assert not (tmp_path / "run/tokenizer.json").exists()
     assert (tmp_path / "run/source.tokenizer.json").exists()
+
+
+def test_a_new_run_that_cannot_begin_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"training\.freeze"):
+        list(train(recipe_for(tmp_path, training={"freeze": ["enc.*"]}), tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_change_that_is_refused_leaves_the_recipe_of_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    steps: dict[str, object] = {"steps": 4, "stop_after": 2}
+    list(train(recipe_for(tmp_path, training=steps), run))
+    before = (run / "recipe.toml").read_bytes()
+    other = tmp_path / "other"
+    other.mkdir()
+    source, target = write_corpus(other)
+    source.write_text("Katze\n" * 3, encoding="utf-8")
+    target.write_text("cat\n" * 3, encoding="utf-8")
+    changed = recipe_for(
+        tmp_path,
+        training=steps,
+        data={"train": {"source": str(source), "target": str(target)}},
+    )
+    with pytest.raises(CheckpointError, match=r"(this|the) run began with"):
+        list(train(changed, run, accept_changes=True))
+    assert (run / "recipe.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"optimizer": {"kind": "adafactor"}},
+        {"freeze": ["encoder.*"]},
+        {"ema": 0.9},
+        {"accumulate": 2},
+        {"batch_tokens": 200},
+        {"seed": 2},
+    ],
+)
+def test_what_a_checkpoint_would_not_fit_is_no_change_to_accept(
+    change: dict[str, object], tmp_path: Path
+) -> None:
+    steps: dict[str, object] = {"steps": 3, "stop_after": 1}
+    list(train(recipe_for(tmp_path, training=steps), tmp_path / "run"))
+    changed = recipe_for(tmp_path, training=steps | change)
+    with pytest.raises(CheckpointError, match=f"(?s)cannot change in a run.*{next(iter(change))}"):
+        list(train(changed, tmp_path / "run", accept_changes=True))

@@ -10,7 +10,7 @@ from dragoman.nn import (
     fused_attention,
     reference_attention,
 )
-from dragoman.training import Kernels, choose_kernels, using
+from dragoman.training import Kernels, choose_kernels, product_shapes, using
 from dragoman.training import kernels as module
 
 CPU = torch.device("cpu")
@@ -45,6 +45,23 @@ def test_what_is_chosen_by_measuring_exists_and_rounds_like_its_precision(
     with using(found, model):
         error = float(((left @ right).double() - exact).norm() / exact.norm())
     assert error < 2e-6
+
+
+def test_the_products_measured_are_those_that_the_model_makes_most_often() -> None:
+    layer = nn.ModuleList([nn.Linear(3, 5), nn.Linear(3, 5), nn.Linear(5, 3), nn.Linear(2, 2)])
+    assert product_shapes(layer, most=1) == [(5, 3)]
+    assert set(product_shapes(layer)) == {(5, 3), (3, 5), (2, 2)}
+    assert product_shapes(nn.LayerNorm(2))  # of no use there, but something to measure
+
+
+def test_another_library_for_products_must_be_clearly_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for other, taken in ((0.95, "highest"), (0.5, "medium")):
+        times = iter([[1.0, other]])
+        monkeypatch.setattr(module, "_seconds", lambda works, device, t=times: next(t))
+        found = choose_kernels(nn.Linear(8, 8), "fp32", CPU, deterministic=False, tokens=64)
+        assert found.products == taken
 
 
 def test_a_model_without_heads_needs_no_kernel_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -275,11 +275,21 @@ def test_an_overflow_of_fp16_halves_its_scale_and_is_not_held_against_the_data()
     trainer.weights.scale.value = 2.0**23  # times a gradient above 1 / 128: more than 65504
     assert trainer.update().skipped
     assert trainer.progress.loss_scale == 2.0**22
-    assert (trainer.progress.skipped, trainer.progress.skipped_in_a_row) == (1, 0)
+    assert (trainer.progress.skipped, trainer.progress.skipped_in_a_row) == (0, 0)
     for _ in range(30):
         trainer.update()
     assert trainer.progress.good_updates > 0
     assert trainer.progress.target_tokens == 31 * 4
+
+
+def test_a_loss_of_fp16_that_is_no_number_is_not_blamed_on_its_scale() -> None:
+    trainer = trainer_of([pair(1, 3, 4)], precision="fp16")
+    good = trainer.objective
+    trainer.objective = lambda batch: good(batch) * float("nan")
+    for count in (1, 2):
+        assert trainer.update().skipped
+        assert trainer.progress.skipped_in_a_row == count
+    assert trainer.progress.loss_scale == 2.0**10
 
 
 def test_dropout_follows_from_seed_and_update_alone() -> None:

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
@@ -216,6 +217,7 @@ def doctor(json_output: Json = False) -> None:
             print(f"  {name:<20} {value}")
 
 
+app.command()(check)
 app.command()(compare)
 app.command()(verify_resume)
 app.add_typer(inspect)
@@ -235,6 +237,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except DragomanError as error:
         several = isinstance(error, ConfigError)  # a mistake a line; elsewhere one and its details
+        if several and os.environ.get("RANK", "0") != "0":
+            return 2  # of several processes the first says it for all
         for number, line in enumerate(str(error).splitlines()):
             say(f"error: {line}" if several or number == 0 else line)
         return 2

@@ -54,4 +54,4 @@ class PatchEmbedding(nn.Module):
             raise ValueError(
                 f"image: has {image.size(-1)} channels (last axis), the projection {self.channels}"
             )
-        return self.projection(patchify(image, self.patch))
+        return self.projection(patchify(image.to(self.projection.weight.dtype), self.patch))

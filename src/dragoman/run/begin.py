@@ -37,16 +37,18 @@ class Begun:
     Args:
         task: what is learned.
         start: the model it starts from, if any.
+        new: whether it begins now.
     """
 
     task: Task
     start: Start | None
+    new: bool
 
 
 def begin(
     recipe: Recipe, folder: RunFolder, group: Group, asked: Asked, held: ExitStack
 ) -> Begun | None:
-    """Check the folder, read the text, and keep the recipe.
+    """Check the folder, hold it, and read the text.
 
     Args:
         recipe: all choices.
@@ -78,7 +80,8 @@ def begin(
         return first[0]
     start = find_start(folder.path, asked.start_from, new=status == _NEW)
     given = start and start.given
-    return Begun(prepare_task(recipe, folder.path, reuse=True, given=given), start)
+    task = prepare_task(recipe, folder.path, reuse=True, given=given)
+    return Begun(task, start, status == _NEW)
 
 
 def _begin(
@@ -90,14 +93,21 @@ def _begin(
     check_start(start, recipe)
     if folder.status() == "finished" and not changed and not asked.restart:
         return _FINISHED, None
+    there = folder.path.is_dir()
+    if there:  # new tokenizers must not be written over those of a run that is being trained
+        _hold(folder, held)
     # What was there is thrown away only when the new data has been read.
     task = prepare_task(recipe, folder.path, reuse=not new, given=start and start.given)
+    if not there:  # data that cannot be used leaves no folder behind
+        _hold(folder, held)
+    if asked.restart:
+        folder.clear()
+    keep_start(folder.path, start)
+    return _NEW if new else _OPEN, Begun(task, start, new)
+
+
+def _hold(folder: RunFolder, held: ExitStack) -> None:
     if not held.enter_context(only_one(folder.path)):
         raise CheckpointError(
             f"{folder.path}: another process is training here; wait for it, or choose another --run"
         )
-    if asked.restart:
-        folder.clear()
-    keep_start(folder.path, start)
-    folder.write_recipe(recipe)
-    return _NEW if new else _OPEN, Begun(task, start)

@@ -1,6 +1,7 @@
 """The model card: what a model was made from, and what it reached."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dragoman.bundle import library_versions
 from dragoman.recipe import Recipe, recipe_toml
@@ -45,6 +46,8 @@ def model_card(
     progress: Progress,
     weights: str,
     results: Sequence[str],
+    *,
+    model: str,
 ) -> str:
     """Write the card as Markdown.
 
@@ -54,6 +57,7 @@ def model_card(
         progress: how long the training took.
         weights: which weights these are.
         results: lines of measurements.
+        model: its size and how it was computed, in words.
     """
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     minutes = progress.seconds / 60
@@ -62,6 +66,7 @@ def model_card(
         "",
         f"A model of the kind {recipe.model.architecture}, trained with Dragoman; the {weights}.",
         "",
+        f"- {model}",
         f"- updates: {progress.step:,}, target pieces seen: {progress.target_tokens:,}, "
         f"minutes: {minutes:.1f}",
         f"- versions: {versions}",
@@ -89,5 +94,5 @@ def data_lines(title: str, counts: str, sha256: Mapping[str, str]) -> list[str]:
     """Say what a set of examples was: counts, then a line for the digest of each file."""
     return [
         f"- {title}: {counts}",
-        *(f"  - sha256 {digest} {name}" for name, digest in sha256.items()),
+        *(f"  - sha256 {digest} {Path(name).name}" for name, digest in sha256.items()),
     ]

@@ -184,7 +184,10 @@ class CurrentRun:
     def write(self, model: nn.Module, weights: str, lines: Sequence[str] = ()) -> None:
         """Write the model folder with a model as it is."""
         data = [*(self.start.card() if self.start else ()), *self.task.card()]
-        card = model_card(self.recipe, data, self.trainer.progress, weights, lines)
+        count = sum(weight.numel() for weight in model.parameters())
+        said = f"{count:,} weights, trained in {_described(self.kernels)}"
+        said += f", by {self.group.size} processes" if self.group.size > 1 else ""
+        card = model_card(self.recipe, data, self.trainer.progress, weights, lines, model=said)
         save_bundle(self.folder.path, self.task.bundle(cast("Model", model)), card)
 
     def write_unfinished(self) -> None:

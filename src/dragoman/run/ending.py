@@ -66,7 +66,8 @@ class Ending:
             lines += measured("validation", result.loss_nats, *result.by_metric())
         lines += self.task.test(model)
         if progress.skipped:
-            lines.append(f"{progress.skipped:,} updates were skipped: their loss was no number")
+            count = "1 update" if progress.skipped == 1 else f"{progress.skipped:,} updates"
+            lines.append(f"{count} skipped, since loss or gradient was no number")
         yield from (Notice(text=line) for line in lines)
         self.write(model, weights, lines)
         yield Finished(

@@ -5,6 +5,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -22,6 +23,11 @@ from dragoman.training import (
     checkpoints,
     load_checkpoint,
     regular_checkpoints,
+)
+
+_FIXED = (  # keys that --accept-changes does not cover, since a checkpoint would not fit
+    *("tokenizer.", "model.", "training.batch_tokens", "training.accumulate", "training.seed"),
+    *("training.optimizer.kind", "training.ema", "training.freeze"),
 )
 
 
@@ -74,11 +80,11 @@ class RunFolder:
             return []
         changed = differences(read_recipe(self.recipe_file), recipe)
         listed = "\n".join(f"  {change}" for change in changed)
-        fixed = [change for change in changed if change.startswith(("tokenizer.", "model."))]
+        fixed = [change for change in changed if change.startswith(_FIXED)]
         if fixed and accept_changes and not all("dropout" in change for change in fixed):
             raise CheckpointError(
-                f"{self.path}: the vocabulary and the shape of a model cannot change in a run; "
-                f"choose another --run, or --restart:\n{listed}"
+                f"{self.path}: the vocabulary, the shape of a model, its batches, seed and kind of "
+                f"optimizer cannot change in a run; choose another --run, or --restart:\n{listed}"
             )
         if changed and not accept_changes:
             raise CheckpointError(
@@ -102,6 +108,15 @@ class RunFolder:
         self.kernels_file.unlink(missing_ok=True)
         self.budget_file.unlink(missing_ok=True)
         self.tokenizers_file.unlink(missing_ok=True)
+
+    def abandon(self) -> None:
+        """Leave nothing of a new run that could not begin."""
+        names = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json", "start.json")
+        for name in (*names, ".lock"):
+            (self.path / name).unlink(missing_ok=True)
+        self.clear()
+        with suppress(OSError):
+            self.path.rmdir()  # only when nothing else is there
 
     def kernels(self) -> Kernels | None:
         """Read how this run computes, if it has begun."""
@@ -132,11 +147,12 @@ class RunFolder:
             CheckpointError: checkpoints exist but none can be read.
         """
         yield from (Notice(text=f"changed since the run began: {it}") for it in self.accepted)
-        found, damaged = checkpoints(self.checkpoints), list[Path]()
+        found, damaged, newest = checkpoints(self.checkpoints), list[Path](), ""
         for path in reversed(found):
             try:
                 progress = load_checkpoint(path, trainer.weights)
             except CheckpointError as error:
+                newest = newest or str(error)
                 yield Notice(text=f"{error} (skipped)")
                 damaged.append(path)
                 continue
@@ -146,7 +162,8 @@ class RunFolder:
         else:
             if found:
                 raise CheckpointError(
-                    f"{self.checkpoints}: no checkpoint can be read; use --restart"
+                    f"{self.checkpoints}: no checkpoint can be read; use --restart; the newest "
+                    f"said:\n  {newest}"
                 )
         for path in damaged:
             yield Notice(text=f"{path.name} is kept as {_set_aside(path).name}")

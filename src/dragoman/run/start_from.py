@@ -66,7 +66,7 @@ class Start:
 
     def card(self) -> list[str]:
         """Say it for the model card."""
-        return [f"- started from {self.path}", f"  - sha256 {self.sha256} model.safetensors"]
+        return [f"- started from {self.path.name}", f"  - sha256 {self.sha256} model.safetensors"]
 
     def fill(self, model: nn.Module, tokenizers: Sequence[Tokenizer]) -> None:
         """Copy the weights into the model of the run, whose vocabulary may be larger.

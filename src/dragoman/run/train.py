@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dragoman.device import choose_device
-from dragoman.errors import CheckpointError
+from dragoman.errors import CheckpointError, DragomanError
 from dragoman.recipe import Recipe, read_recipe
 from dragoman.run.begin import Asked, Begun, begin
 from dragoman.run.current import CurrentRun
@@ -14,7 +14,7 @@ from dragoman.run.folder import RunFolder
 from dragoman.run.start_from import model_table
 from dragoman.run.tensorboard import check_tensorboard, mirror
 from dragoman.training import Event, Notice, repeatable, training_loop
-from dragoman.training.distributed import Group, join_group
+from dragoman.training.distributed import Group, join_group, lead
 
 
 def train(
@@ -88,7 +88,12 @@ def _train(recipe: Recipe, folder: RunFolder, group: Group, asked: Asked) -> Ite
             return
         events = _run(recipe, folder, begun, group, asked)
         events = mirror(events, folder.path) if watched else events
-        yield from folder.record(events) if group.leader else events
+        try:
+            yield from folder.record(events) if group.leader else events
+        except DragomanError:
+            if begun.new and group.leader and not folder.recipe_file.exists():
+                folder.abandon()
+            raise
 
 
 def _run(
@@ -97,12 +102,14 @@ def _run(
     task, start = begun.task, begun.start
     yield from (Notice(text=text) for text in (start.notices() if start else ()))
     yield from (Notice(text=text) for text in task.notices())
+    given = recipe
     recipe = replace(recipe, validation=replace(recipe.validation, metrics=task.metrics))
     with repeatable(recipe.training.deterministic, group.device):
         run = CurrentRun(recipe, folder, task, group, start)
         yield from run.resume()
         run.check_data()
         yield from run.notices()
+        lead(group, lambda: folder.write_recipe(given))  # from here on there is a run
         yield run.started()
         yield from training_loop(
             run.trainer, folder.checkpoints, recipe.validation, run.hooks(asked.should_stop)

@@ -33,7 +33,15 @@ from dragoman.training.events import (
     Validated,
 )
 from dragoman.training.freezing import freeze
-from dragoman.training.kernels import Kernels, choose_kernels, forget_products, repeatable, using
+from dragoman.training.kernels import (
+    MOST_ROWS,
+    Kernels,
+    choose_kernels,
+    forget_products,
+    product_shapes,
+    repeatable,
+    using,
+)
 from dragoman.training.label_smoothing import (
     SmoothingForm,
     label_cross_entropy,
@@ -86,6 +94,7 @@ from dragoman.training.weights import Precision, Weights
 
 __all__ = [
     "LARGEST_BUDGET",
+    "MOST_ROWS",
     "AdafactorConfig",
     "Adam8bitConfig",
     "AdamConfig",
@@ -147,6 +156,7 @@ __all__ = [
     "moments_of",
     "peak_memory",
     "piece_loss",
+    "product_shapes",
     "projected_cross_entropy",
     "readable",
     "recompute_layers",

@@ -46,7 +46,7 @@ class Progress:
     best: float | None = None  # best validation so far
     best_step: int = 0
     validations_since_best: int = 0
-    skipped: int = 0  # updates whose loss or gradient was not finite, all in all
+    skipped: int = 0  # updates whose loss or gradient was no number, but for overflows of fp16
     skipped_in_a_row: int = 0
     loss_scale: float | None = None  # of fp16
     good_updates: int = 0  # since the loss scale changed

@@ -45,7 +45,7 @@ class Skipped:
     """An update that did nothing, since its loss or its gradient was not a number."""
 
     step: int
-    loss_nats: float  # summed
+    loss_nats: float  # per target piece, label smoothing included
     gradient_norm: float
     in_a_row: int  # such updates one after the other; 0 when only the scale of fp16 was too large
     loss_scale: float | None  # of fp16 from here on

@@ -6,6 +6,7 @@ computes as before. ``deterministic`` takes the same ways everywhere instead.
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +23,8 @@ from dragoman.training.weights import HALVES, Precision
 LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
 ROUNDS = 7  # of which the fastest counts
 ROWS = 2_048  # positions in a batch of the measurements
+MOST_ROWS = 4_096  # in the products that are measured
+CLEARLY = 1.1  # times that another library for products must be faster to be chosen
 WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
 ROUNDING = 2e-6  # largest relative error of a product of 1,024 terms that still counts as float32
 
@@ -43,7 +46,12 @@ class Kernels:
 
 
 def choose_kernels(
-    model: nn.Module, precision: Precision, device: torch.device, *, deterministic: bool
+    model: nn.Module,
+    precision: Precision,
+    device: torch.device,
+    *,
+    deterministic: bool,
+    tokens: int = 4_096,
 ) -> Kernels:
     """Choose by measuring, which takes about a second; unless ``deterministic``.
 
@@ -52,17 +60,32 @@ def choose_kernels(
         precision: as asked; ``auto`` is measured.
         device: where the model computes.
         deterministic: measure nothing: float32 unless asked otherwise, and PyTorch's own kernels.
+        tokens: rows of the products, as many as a batch has positions.
     """
     if deterministic:
         return Kernels(precision="fp32" if precision == "auto" else precision)
-    products = _fastest_products(device)
-    chosen = _fastest_precision(products, device) if precision == "auto" else precision
+    shapes, rows = product_shapes(model), min(tokens, MOST_ROWS)
+    products = _fastest_products(shapes, rows, device)
+    if precision == "auto":
+        chosen = _fastest_precision(shapes, rows, products, device)
+    else:
+        chosen = precision
     heads = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     return Kernels(
         precision=chosen,
         batched_attention=_batched_up_to(heads[0], chosen, device) if heads else 0,
         products=products if chosen == "fp32" else "highest",
     )
+
+
+def product_shapes(model: nn.Module, most: int = 3) -> list[tuple[int, int]]:
+    """Give the shapes (out, in) of the matrices that a model multiplies with most often."""
+    found = Counter(
+        (part.out_features, part.in_features)
+        for part in model.modules()
+        if isinstance(part, nn.Linear)
+    )
+    return [shape for shape, _ in found.most_common(most)] or [(1024, 256)]
 
 
 def forget_products() -> None:
@@ -113,41 +136,69 @@ def repeatable(wanted: bool, device: torch.device) -> Generator[None]:
         torch.use_deterministic_algorithms(before)
 
 
-def _fastest_products(device: torch.device) -> Literal["highest", "medium"]:
-    """Find whether the library behind ``medium`` rounds like float32 and is faster."""
+def _fastest_products(
+    shapes: Sequence[tuple[int, int]], rows: int, device: torch.device
+) -> Literal["highest", "medium"]:
+    """Find whether the library behind ``medium`` rounds like float32 and is clearly faster."""
     if device.type != "cpu":
         return "highest"  # there it means fewer bits
-    left, right = torch.randn(2 * ROWS, 256), torch.randn(1024, 256)
-    works = [partial(_products, how, left, right) for how in ("highest", "medium")]
+    works = [_Products(shapes, rows, torch.float32, how, device) for how in ("highest", "medium")]
     own, other = _seconds(works, device)
-    product = _products("medium", left[:256], right)[0]
-    exact = left[:256].double() @ right.double().t()
-    error = float((product - exact).square().sum() / exact.square().sum()) ** 0.5
-    return "medium" if error < ROUNDING and other < own else "highest"
+    return "medium" if works[1].error() < ROUNDING and CLEARLY * other < own else "highest"
 
 
 def _fastest_precision(
-    products: Literal["highest", "medium"], device: torch.device
+    shapes: Sequence[tuple[int, int]],
+    rows: int,
+    products: Literal["highest", "medium"],
+    device: torch.device,
 ) -> Literal["fp32", "bf16"]:
     """Find whether products in bf16 are clearly faster; a processor without them emulates."""
-    left, right = torch.randn(2 * ROWS, 256, device=device), torch.randn(1024, 256, device=device)
-    half = (left.bfloat16(), right.bfloat16())
-    works = [partial(_products, products, *pair) for pair in ((left, right), half)]
-    wide, narrow = _seconds(works, device)
+    kinds = (torch.float32, torch.bfloat16)
+    wide, narrow = _seconds([_Products(shapes, rows, k, products, device) for k in kinds], device)
     return "bf16" if wide > WORTH * narrow else "fp32"
 
 
-def _products(
-    how: Literal["highest", "medium"], x: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Make the three products of one layer, forward and backward."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(how)
-    try:
-        y = x @ weight.t()
-        return y, y @ weight, y.t() @ x
-    finally:
+class _Products:
+    """The three products of some layers, forward and backward, on ever another number of rows.
+
+    Batches seldom have as many rows as one before, and some libraries make code for each number.
+    """
+
+    def __init__(
+        self,
+        shapes: Sequence[tuple[int, int]],
+        rows: int,
+        dtype: torch.dtype,
+        how: Literal["highest", "medium"],
+        device: torch.device,
+    ) -> None:
+        self.how, self.rows = how, rows
+        self.weights = [torch.randn(shape, device=device).to(dtype) for shape in shapes]
+        self.inputs = [torch.randn(rows, i, device=device).to(dtype) for _, i in shapes]
+
+    def __call__(self) -> None:
+        self.rows -= 1  # never twice the same
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self.how)
+        try:
+            for weight, x in zip(self.weights, self.inputs, strict=True):
+                part = x[: max(1, self.rows)]
+                y = part @ weight.t()
+                torch.mm(y, weight)
+                torch.mm(y.t(), part)
+        finally:
+            torch.set_float32_matmul_precision(before)
+
+    def error(self) -> float:
+        """Measure the relative error of a product against float64."""
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision(self.how)
+        x, weight = self.inputs[0][:256], self.weights[0]
+        product = x @ weight.t()
         torch.set_float32_matmul_precision(before)
+        exact = x.double() @ weight.double().t()
+        return float((product - exact).square().sum() / exact.square().sum()) ** 0.5
 
 
 def _batched_up_to(

@@ -75,7 +75,7 @@ def training_loop(
             lead(trainer.group, partial(hooks.on_skip, trainer, update))
         else:
             meter.add(update.loss, trainer.progress.target_tokens)
-        if step % config.log_every == 0 or trainer.done:
+        if (step % config.log_every == 0 or trainer.done) and not meter.empty:
             yield _step_done(trainer, update, meter, clock)
             meter.reset()
         if hooks.validate is not None and (step % validation.every == 0 or trainer.done):
@@ -107,7 +107,7 @@ def save(trainer: Trainer, folder: Path) -> Saved:
 def _skipped(trainer: Trainer, update: Update) -> Skipped:
     return Skipped(
         step=trainer.progress.step,
-        loss_nats=update.loss,
+        loss_nats=update.loss / max(update.targets, 1),
         gradient_norm=update.norm,
         in_a_row=trainer.progress.skipped_in_a_row,
         loss_scale=trainer.progress.loss_scale,

@@ -51,6 +51,11 @@ class Meter:
         self._seen = target_tokens
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing was learned from since the last reset."""
+        return self._tokens == 0
+
+    @property
     def loss_nats(self) -> float:
         """Mean loss per target piece."""
         return self._loss / max(self._tokens, 1)

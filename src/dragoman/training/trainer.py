@@ -27,6 +27,7 @@ class Update:
     norm: float  # of the gradient, before clipping
     skipped: bool  # loss or gradient was not finite; the weights stayed as they were
     not_finite: Sequence[str]  # weights whose gradient was no number, the first few
+    targets: int  # real ones, of all processes
     window: Sequence[Any]  # all batches of the update, whichever process computed them
 
 
@@ -77,7 +78,7 @@ class Trainer:
         step = self.progress.step + 1
         whole = self._window()
         with using(self.kernels, self.weights.model):
-            loss, targets = self._gradient(step, self._share(whole))
+            loss, targets = self._gradient(step, whole)
         norm = self.weights.divide(targets)
         skipped = not (math.isfinite(loss) and math.isfinite(norm))
         rate = self.rate(step)
@@ -88,9 +89,15 @@ class Trainer:
             if self.config.clip_norm is not None:
                 self.weights.clip(norm, self.config.clip_norm)
             self.weights.step(step, rate)
-        self._advance(step, targets, whole, skipped=skipped, overflow=self._overflow(skipped))
+        self._advance(step, targets, whole, skipped=skipped, overflow=self._overflow(loss, skipped))
         return Update(
-            loss=loss, rate=rate, norm=norm, skipped=skipped, not_finite=not_finite, window=whole
+            loss=loss,
+            rate=rate,
+            norm=norm,
+            skipped=skipped,
+            not_finite=not_finite,
+            targets=targets,
+            window=whole,
         )
 
     def restore(self, progress: Progress) -> None:
@@ -118,12 +125,16 @@ class Trainer:
         # Split weights are gathered by all at once, so that all compute equally often.
         return mine + [placeholder(whole[0])] * (len(whole) - len(mine))
 
-    def _gradient(self, step: int, window: Sequence[Any]) -> tuple[float, int]:
+    def _gradient(self, step: int, whole: Sequence[Any]) -> tuple[float, int]:
         """Sum the gradient over all batches and processes; give summed loss and real targets."""
-        loss = torch.zeros((), dtype=torch.float64)
+        loss, window = torch.zeros((), dtype=torch.float64), self._share(whole)
+        rank, size = self.group.rank, self.group.size
+        divided = len(whole) % size != 0  # by rows, otherwise batches are dealt out whole
         for number, batch in enumerate(window):
-            # Dropout follows from here alone, whatever happened before, in whichever sitting.
-            seed_dropout(self.config.seed, step, number, self.group.rank)
+            # Dropout follows from here alone, whatever happened before, in whichever sitting; that
+            # of a whole batch is the same whichever process computes it.
+            place = (number, rank) if divided else (rank + number * size, 0)
+            seed_dropout(self.config.seed, step, *place)
             summed = self.objective(batch)
             self.weights.backward(summed)
             loss += summed.detach().to(loss)
@@ -134,10 +145,10 @@ class Trainer:
         totals = self.group.agree(torch.tensor([float(loss), targets], dtype=torch.float64))
         return float(totals[0]), round(float(totals[1]))
 
-    def _overflow(self, skipped: bool) -> bool:
+    def _overflow(self, loss: float, skipped: bool) -> bool:
         """Adapt the loss scale of fp16; whether it, not the data, is to blame for a skip."""
         scale = self.weights.scale
-        if scale is None:
+        if scale is None or not math.isfinite(loss):  # the factor comes after the loss
             return False
         if skipped:
             return scale.overflow()
@@ -155,7 +166,7 @@ class Trainer:
             batches=self.batches.state(),
             order=_order(before.order, whole),
             target_tokens=before.target_tokens + targets,
-            skipped=before.skipped + skipped,
+            skipped=before.skipped + (skipped and not overflow),
             skipped_in_a_row=in_a_row if skipped else 0,
             loss_scale=None if scale is None else scale.value,
             good_updates=0 if scale is None else scale.good,

@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,14 @@ def test_the_loss_falls_and_validations_have_an_accuracy(straight: Path) -> None
     validations = events_of(straight, "Validated")
     assert [event["step"] for event in validations] == [4, 8, 12]
     assert all("of:images" in event["signatures"]["accuracy"] for event in validations)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_images_are_learned_in_half_precision_too(precision: str, tmp_path: Path) -> None:
+    list(train(recipe_of(tmp_path, training={"precision": precision}), tmp_path / "run"))
+    losses = [event["loss_nats"] for event in events_of(tmp_path / "run", "StepDone")]
+    assert losses
+    assert all(math.isfinite(loss) for loss in losses)
 
 
 @pytest.mark.parametrize("stop", [1, 6])

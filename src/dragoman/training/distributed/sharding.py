@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, cast, runtime_checkable
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from dragoman.training.distributed.group import Group
@@ -65,12 +66,16 @@ def shard(
             Gradients are added up in float32 at least.
     """
     # Half a second that only runs that split their weights wait for.
+    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 
     policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=torch.float32 if dtype else None)
+    # Named, as PyTorch would take the accelerator of the machine, whichever is used.
+    kind = "cuda" if "nccl" in str(dist.get_backend()) else "cpu"
+    mesh = init_device_mesh(kind, (dist.get_world_size(),))
     for part in [*layers, loss]:
         # Tables too go back after forward, so that validation leaves the weights split.
-        fully_shard(part, mp_policy=policy, reshard_after_forward=True)
+        fully_shard(part, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
         split = cast("FSDPModule", part)
         split.set_gradient_divide_factor(1.0)
         split.set_force_sum_reduction_for_comms(True)  # Gloo knows no scaled sum
