@@ -324,7 +324,7 @@ def test_a_restart_that_is_refused_leaves_the_tokenizer_of_the_run_in_progress(
     with pytest.raises(CheckpointError, match="another process is training here"):
         list(train(other, tmp_path / "run", restart=True))
     assert (tmp_path / "run/tokenizer.json").read_bytes() == before
-    first.close()
+    first.close()  # type: ignore[attr-defined]  # a generator
 
 
 def test_the_shape_of_a_model_cannot_change_in_a_run(straight: Path) -> None:
