@@ -194,6 +194,19 @@ def test_a_length_given_as_a_setting_takes_the_place_of_the_other_one() -> None:
     assert (again.steps, again.epochs) == (None, 2)
 
 
+def test_a_tokenizer_file_starts_from_the_folder_of_the_recipe(tmp_path: Path) -> None:
+    text = '[data]\ntrain = "a.tsv"\n[tokenizer]\nfile = "sp.model"\ntarget = { file = "t.json" }\n'
+    tokenizer = read_recipe(write(tmp_path, text)).tokenizer
+    assert tokenizer.file == tmp_path / "sp.model"
+    assert tokenizer.target is not None
+    assert tokenizer.target.file == tmp_path / "t.json"
+
+
+def test_sampled_subwords_are_refused_while_training_cannot_use_them() -> None:
+    with pytest.raises(ConfigError, match=r"tokenizer\.sampling: is not part of training yet"):
+        parse_recipe({"data": DATA, "tokenizer": {"sampling": {"kind": "dropout"}}})
+
+
 RECIPES = Path(__file__).parent.parent / "recipes"
 
 

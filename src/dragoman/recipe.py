@@ -183,8 +183,11 @@ def _wrong_metrics(recipe: Recipe) -> Iterator[Mistake]:
 
 
 def _wrong_tables(recipe: Recipe) -> Iterator[Mistake]:
-    """Find ties between tables that have vocabularies of their own."""
+    """Find ties between tables with vocabularies of their own, and what training cannot use."""
     model = recipe.model
+    if recipe.tokenizer.sampling is not None:
+        hint = "leave it out; dragoman.tokenization.SubwordSampler samples from Python"
+        yield Mistake("tokenizer.sampling", "is not part of training yet", hint)
     if not isinstance(model, ModelConfig) or model.architecture != "encoder-decoder":
         return  # there is one vocabulary
     if model.tied in ("all", "input") and not recipe.tokenizer.shared:
@@ -270,6 +273,7 @@ def _anchor(table: Table, folder: Path) -> None:
 
     A recipe kept in a run folder then means the same files wherever it is read.
     """
+    _anchor_tokenizers(table, folder)
     for data, name in _each_corpus(table):
         value = data[name]
         if isinstance(value, str):
@@ -279,6 +283,16 @@ def _anchor(table: Table, folder: Path) -> None:
             for key in ("source", "target", "file", "text", "images"):
                 if isinstance(files.get(key), str):
                     files[key] = os.path.abspath(folder / files[key])
+
+
+def _anchor_tokenizers(table: Table, folder: Path) -> None:
+    """Make paths of existing tokenizers start from ``folder``, as those of the corpora do."""
+    tokenizer = table.get("tokenizer")
+    while isinstance(tokenizer, dict):
+        chosen = cast("Table", tokenizer)
+        if isinstance(chosen.get("file"), str):
+            chosen["file"] = os.path.abspath(folder / chosen["file"])
+        tokenizer = chosen.get("target")
 
 
 def _each_corpus(table: Table) -> list[tuple[dict[str, Any], str]]:  # Any: not yet validated

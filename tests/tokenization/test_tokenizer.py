@@ -46,7 +46,7 @@ plain = learn(PLAIN)
 awkward = learn(AWKWARD * 40)
 every_form = [learn((*PLAIN, *AWKWARD), normal_form=form) for form in FORMS]
 bare = learn_bpe(PLAIN, TokenizerConfig(size=300, byte_fallback=False))
-KINDS: tuple[Kind, ...] = ("bpe", "wordpiece", "character", "word")
+KINDS: tuple[Kind, ...] = ("bpe", "wordpiece", "unigram", "character", "word")
 every_kind = [
     learn_tokenizer(lines, TokenizerConfig(kind=kind, size=900))
     for kind in KINDS

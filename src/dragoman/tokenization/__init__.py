@@ -7,10 +7,19 @@ from dragoman.tokenization.byte_pair import (
     best_pair,
     learn_merges,
 )
-from dragoman.tokenization.config import TargetTokenizer, TokenizerConfig
+from dragoman.tokenization.config import (
+    LatticeSampling,
+    MergeDropout,
+    Sampling,
+    TargetTokenizer,
+    TokenizerConfig,
+)
+from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
+from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
 from dragoman.tokenization.tokenizer import NormalForm, SpecialIds, Tokenizer
+from dragoman.tokenization.unigram import learn_unigram
 from dragoman.tokenization.wordpiece import (
     WordPieceMerge,
     apply_wordpiece_merges,
@@ -23,9 +32,14 @@ from dragoman.tokenization.wordpiece_counts import learn_wordpiece_fast
 
 __all__ = [
     "BytePairMerge",
+    "Draw",
+    "LatticeSampling",
+    "MergeDropout",
     "NormalForm",
     "Pair",
+    "Sampling",
     "SpecialIds",
+    "SubwordSampler",
     "TargetTokenizer",
     "Tokenizer",
     "TokenizerConfig",
@@ -40,9 +54,12 @@ __all__ = [
     "learn_merges",
     "learn_tokenizer",
     "learn_tokenizers",
+    "learn_unigram",
     "learn_wordpiece",
     "learn_wordpiece_fast",
+    "pair_draws",
     "pair_score",
+    "read_existing",
     "spelled_before",
     "split_word",
 ]

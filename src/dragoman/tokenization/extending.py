@@ -24,6 +24,7 @@ from dragoman.tokenization.tokenizer import (
     SPECIAL_PIECES,
     Json,
     Tokenizer,
+    is_over_bytes,
     refuse_surrogates,
 )
 
@@ -65,10 +66,15 @@ def extend_tokenizer(old: Tokenizer, lines: Iterable[str], pieces: int) -> Token
     """
     backend = tokenizers.Tokenizer.from_str(old.to_json())
     settings = cast("Json", json.loads(old.to_json()))
-    merging = settings["model"]["type"] == "BPE" and not settings["model"].get("ignore_merges")
-    if not merging and settings["pre_tokenizer"]["type"] != "Split":
-        problem = "a vocabulary of the kind wordpiece cannot grow: old text would be cut otherwise"
+    model = settings["model"]
+    # With pieces kept whole, merges are ignored for these only.
+    merging = model["type"] == "BPE" and not (model.get("ignore_merges") and not model["merges"])
+    if model["type"] == "Unigram" or (not merging and settings["pre_tokenizer"]["type"] != "Split"):
+        kind = "unigram" if model["type"] == "Unigram" else "wordpiece"
+        problem = f"a vocabulary of the kind {kind} cannot grow: old text would be cut otherwise"
         raise ConfigError("extend", problem, "leave it at 0")
+    if is_over_bytes(settings["pre_tokenizer"]):
+        raise ConfigError("extend", "a vocabulary over bytes cannot grow here", "leave it at 0")
     stretches = _count_stretches(backend, lines)
     if not merging:
         return _append(old, _most_frequent(stretches, backend.get_vocab(), pieces))

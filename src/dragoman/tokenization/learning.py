@@ -6,7 +6,6 @@ same lines give the same vocabulary, whatever the number of threads. The other k
 """
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import cast
@@ -15,11 +14,12 @@ import tokenizers
 from tokenizers import Regex, models, pre_tokenizers, trainers
 
 from dragoman.tokenization.config import TokenizerConfig
+from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.lookup import (
+    count_characters_of,
     learn_characters,
     learn_wordpieces,
     learn_words,
-    normalised_lines,
     rank,
 )
 from dragoman.tokenization.tokenizer import (
@@ -28,9 +28,11 @@ from dragoman.tokenization.tokenizer import (
     SpecialIds,
     Tokenizer,
     assemble,
+    literal_choice,
     text_normalizer,
     word_splitter,
 )
+from dragoman.tokenization.unigram import learn_unigram
 
 
 def learn_tokenizers(
@@ -57,19 +59,26 @@ def learn_tokenizers(
 def learn_tokenizer(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
     """Learn the vocabulary of one stream of text, such as that of a language model.
 
+    Nothing is learnt, and no line read, when ``config.file`` names a vocabulary.
+
     Args:
         lines: text; may be read twice, and is kept in memory then if it can be read only once.
         config: what to learn; ``joint`` and ``target`` have no meaning here.
 
     Raises:
         DataError: there is no text to learn from.
+        ModelError: the file cannot be read or used.
         ValueError: a line is not Unicode text.
     """
+    if config.file is not None:
+        return read_existing(config.file, config)
     match config.kind:
         case "bpe":
             return learn_bpe(lines, config)
         case "wordpiece":
             return learn_wordpieces(lines, config)
+        case "unigram":
+            return learn_unigram(lines, config)
         case "character":
             return learn_characters(lines, config)
         case "word":
@@ -91,17 +100,14 @@ def learn_bpe(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
         ValueError: a line is not Unicode text, or the second reading differs from the first.
     """
     lines = _readable_twice(lines)
-    counts: Counter[str] = Counter()
-    for line in normalised_lines(lines, config.normal_form):
-        counts.update(line)
-    ranked = rank(counts)
+    ranked = rank(count_characters_of(lines, config))
     common, rare = ranked[: config.room // 2], ranked[config.room // 2 :]
     learner = tokenizers.Tokenizer(models.BPE())
     learner.normalizer = text_normalizer(config.normal_form)
     # The library's own limit on the alphabet breaks ties by chance and then joins the neighbours
     # of a character it left out, as if "axb" held "ab".
     cut = [pre_tokenizers.Split(_any_of(rare), "removed")] if rare else []
-    learner.pre_tokenizer = pre_tokenizers.Sequence([*cut, word_splitter()])
+    learner.pre_tokenizer = pre_tokenizers.Sequence([*_leave_out(config), *cut, word_splitter()])
     learner.train_from_iterator(
         lines, trainers.BpeTrainer(vocab_size=config.room, min_frequency=2, show_progress=False)
     )
@@ -116,8 +122,9 @@ def learn_bpe(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
         merges=[(left, right) for left, right in merges],
         unk_token=SPECIAL_PIECES[SpecialIds().unknown],
         byte_fallback=config.byte_fallback,
+        ignore_merges=bool(config.pieces),  # those have none
     )
-    return assemble(model, config.normal_form)
+    return assemble(model, config.normal_form, splitter=word_splitter(config.pieces))
 
 
 class _Together:
@@ -132,6 +139,13 @@ class _Together:
 
 def _readable_twice(lines: Iterable[str]) -> Iterable[str]:
     return list(lines) if isinstance(lines, Iterator) else lines
+
+
+def _leave_out(config: TokenizerConfig) -> list[pre_tokenizers.PreTokenizer]:
+    """Take out what is kept whole, the longest first; nothing is joined across it."""
+    if not config.pieces:
+        return []
+    return [pre_tokenizers.Split(Regex(literal_choice(config.pieces)), "removed")]
 
 
 def _any_of(characters: Sequence[str]) -> Regex:

@@ -4,11 +4,12 @@ A splitter cuts text into pieces, and the model only looks each up; what is not 
 bytes. With byte-pair encoding (``learning.py``) the model itself does the cutting.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import groupby
 
-from tokenizers import Regex, models, pre_tokenizers
+from tokenizers import models, pre_tokenizers
 from tokenizers.pre_tokenizers import PreTokenizer
 
 from dragoman.errors import DataError
@@ -21,6 +22,7 @@ from dragoman.tokenization.tokenizer import (
     Tokenizer,
     assemble,
     refuse_surrogates,
+    splitter,
     text_normalizer,
     word_splitter,
 )
@@ -38,9 +40,9 @@ def learn_characters(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer
         DataError: there is no text to learn from.
         ValueError: a line is not Unicode text.
     """
-    counts = _count(normalised_lines(lines, config.normal_form, lead=""))
-    splitter = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    return _look_up(rank(counts)[: config.room], config, splitter, lead="")
+    cut = splitter(r"[\s\S]", whole=config.pieces)
+    counts = count_characters_of(lines, config, lead="")
+    return _look_up(rank(counts)[: config.room], config, cut, lead="")
 
 
 def learn_words(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
@@ -52,9 +54,9 @@ def learn_words(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
         DataError: there is no text to learn from.
         ValueError: a line is not Unicode text.
     """
-    splitter = pre_tokenizers.Split(Regex(_WORD), "isolated")
-    counts = _count_stretches(lines, config.normal_form, splitter)
-    return _look_up(rank(counts)[: config.room], config, splitter)
+    cut = splitter(_WORD, whole=config.pieces)
+    counts = count_stretches(lines, config, cut)
+    return _look_up(rank(counts)[: config.room], config, cut)
 
 
 def learn_wordpieces(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer:
@@ -69,8 +71,9 @@ def learn_wordpieces(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer
         DataError: there is no text to learn from.
         ValueError: a line is not Unicode text.
     """
-    counts = _count_stretches(lines, config.normal_form, word_splitter())
-    characters = rank(_weigh(counts.items()))
+    words_apart = word_splitter(config.pieces)
+    counts = count_stretches(lines, config, words_apart)
+    characters = rank(weigh(counts.items()))
     characters = characters[: config.room // 2]
     words, firsts = _cut(counts, {*characters}, config.room // 4)
     pieces = dict.fromkeys([*sorted(characters), *sorted(firsts)])  # a set that keeps the order
@@ -78,8 +81,8 @@ def learn_wordpieces(lines: Iterable[str], config: TokenizerConfig) -> Tokenizer
         if len(pieces) == config.room:
             break
         pieces[merge.joined] = None
-    longest = pre_tokenizers.Split(Regex(longest_match(pieces)), "isolated")
-    return _look_up(pieces, config, pre_tokenizers.Sequence([word_splitter(), longest]))
+    longest = splitter(longest_match([*pieces, *config.pieces]))
+    return _look_up(pieces, config, pre_tokenizers.Sequence([words_apart, longest]))
 
 
 def normalised_lines(
@@ -114,15 +117,38 @@ def _count(stretches: Iterable[Iterable[str]]) -> Counter[str]:
     return counts
 
 
-def _count_stretches(
-    lines: Iterable[str], normal_form: NormalForm, splitter: PreTokenizer
+def count_characters_of(
+    lines: Iterable[str], config: TokenizerConfig, *, lead: str = " "
 ) -> Counter[str]:
-    """Count what a splitter makes of the lines."""
-    cut = map(splitter.pre_tokenize_str, normalised_lines(lines, normal_form))
-    return _count([stretch for stretch, _ in line] for line in cut)
+    """Count the characters of lines, all but those in what ``config.pieces`` keeps whole.
+
+    Raises:
+        ValueError: a line is not Unicode text.
+    """
+    longest_first = sorted(config.pieces, key=len, reverse=True)
+    whole = re.compile("|".join(map(re.escape, longest_first)))
+    counts: Counter[str] = Counter()
+    for line in normalised_lines(lines, config.normal_form, lead=lead):
+        counts.update(whole.sub("", line) if longest_first else line)
+    return counts
 
 
-def _weigh(stretches: Iterable[tuple[Iterable[str], int]]) -> Counter[str]:
+def count_stretches(
+    lines: Iterable[str], config: TokenizerConfig, cut: PreTokenizer
+) -> Counter[str]:
+    """Count what a splitter makes of the lines, all but what ``config.pieces`` keeps whole.
+
+    Raises:
+        ValueError: a line is not Unicode text.
+    """
+    cut_lines = map(cut.pre_tokenize_str, normalised_lines(lines, config.normal_form))
+    counts = _count([stretch for stretch, _ in line] for line in cut_lines)
+    for piece in config.pieces:
+        counts.pop(piece, None)
+    return counts
+
+
+def weigh(stretches: Iterable[tuple[Iterable[str], int]]) -> Counter[str]:
     """Count the parts of stretches that occur so many times."""
     counts: Counter[str] = Counter()
     for stretch, count in stretches:
@@ -144,7 +170,7 @@ def _cut(
         for known, part in groupby(word, characters.__contains__):
             if known:
                 stretches["".join(part)] += count
-    starts = _weigh(
+    starts = weigh(
         ([word[:2]], count) for word, count in stretches.items() if word[0] == " " != word
     )
     firsts = rank(starts)[:limit] if starts else []
@@ -156,7 +182,7 @@ def _cut(
 
 
 def _look_up(
-    pieces: Iterable[str], config: TokenizerConfig, splitter: PreTokenizer, *, lead: str = " "
+    pieces: Iterable[str], config: TokenizerConfig, cut: PreTokenizer, *, lead: str = " "
 ) -> Tokenizer:
     """Make a tokenizer whose splitter does all the cutting."""
     vocabulary = {piece: number for number, piece in enumerate((*config.reserved_pieces, *pieces))}
@@ -172,4 +198,4 @@ def _look_up(
             byte_fallback=True,
             ignore_merges=True,
         )
-    return assemble(model, config.normal_form, splitter=splitter, lead=lead)
+    return assemble(model, config.normal_form, splitter=cut, lead=lead)

@@ -22,6 +22,7 @@ import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 
 from dragoman.errors import ModelError
+from dragoman.tokenization.byte_level import from_byte_characters
 
 NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
 Json = dict[str, Any]  # Any: what JSON holds is known only after looking
@@ -60,9 +61,30 @@ def text_normalizer(form: NormalForm, *, lead: str = " ") -> normalizers.Normali
     return normalizers.Sequence([*steps, normalizers.Prepend(lead)] if lead else steps)
 
 
-def word_splitter() -> pre_tokenizers.PreTokenizer:
+def word_splitter(whole: Sequence[str] = ()) -> pre_tokenizers.PreTokenizer:
     """Cut normalised text into the stretches that a piece may not cross; nothing is lost."""
-    return pre_tokenizers.Split(Regex(_WORDS), "isolated")
+    return splitter(_WORDS, whole=whole)
+
+
+def splitter(*patterns: str, whole: Sequence[str] = ()) -> pre_tokenizers.PreTokenizer:
+    """Cut text by each pattern in turn; nothing is lost.
+
+    Args:
+        patterns: expressions of Oniguruma; each match becomes a stretch, and what is between too.
+        whole: strings that are cut out before all else and never cut; the longest first.
+    """
+    if whole:
+        any_whole = literal_choice(whole)
+        patterns = (any_whole, *(rf"\A(?:{any_whole})\z|{pattern}" for pattern in patterns))
+    cuts = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
+    return cuts[0] if len(cuts) == 1 else pre_tokenizers.Sequence(cuts)
+
+
+def literal_choice(strings: Iterable[str]) -> str:
+    """Match any of the strings, the longest that fits, in the syntax of Oniguruma."""
+    longest_first = sorted(strings, key=len, reverse=True)
+    spelled = ("".join(f"\\x{{{ord(each):X}}}" for each in text) for text in longest_first)
+    return "|".join(spelled)
 
 
 class Tokenizer:
@@ -84,8 +106,17 @@ class Tokenizer:
         self.normal_form: NormalForm
         self.normal_form, self._lead = _normal_form(settings["normalizer"])
         self._form = normalizers.Sequence(_form_steps(self.normal_form))
-        self._bytes = {number: _piece_bytes(piece) for number, piece in self._pieces.items()}
-        self._bytes |= dict.fromkeys(astuple(self.special), b"")
+        over_bytes = is_over_bytes(settings["pre_tokenizer"])
+        meaning = from_byte_characters if over_bytes else _piece_bytes
+        controls = {*astuple(self.special)}
+        texts = {number: piece for number, piece in self._pieces.items() if number not in controls}
+        try:
+            self._bytes = {number: meaning(piece) for number, piece in texts.items()}
+        except ValueError as error:
+            raise ModelError(f"has a piece over bytes that is none ({error})") from None
+        if over_bytes:  # for display
+            self._pieces |= {each: self._bytes[each].decode("utf-8", "replace") for each in texts}
+        self._bytes |= dict.fromkeys(controls, b"")
         self._refuse_unsafe(settings)
 
     @property
@@ -162,6 +193,20 @@ class Tokenizer:
         refuse_surrogates(text)
         return self._form.normalize_str(text)
 
+    def cut(self, text: str) -> list[str]:
+        """Cut text, brought to its form, into the stretches that no piece crosses.
+
+        Raises:
+            ValueError: the text holds half a surrogate pair.
+        """
+        refuse_surrogates(text)
+        normalizer, pre_tokenizer = self._backend.normalizer, self._backend.pre_tokenizer
+        assert normalizer is not None  # files without one are refused
+        normalised = normalizer.normalize_str(text)
+        if pre_tokenizer is None or not normalised:
+            return [normalised] if normalised else []
+        return [stretch for stretch, _ in pre_tokenizer.pre_tokenize_str(normalised)]
+
     def to_json(self) -> str:
         """Write what ``tokenizer.json`` holds."""
         return self._backend.to_str(pretty=True)
@@ -216,10 +261,12 @@ class Tokenizer:
         typed = " ".join(["", *SPECIAL_PIECES, *SPECIAL_PIECES, "<0x41>", ""])
         ids = self.encode(typed)
         unknown = self.special.unknown
+        ids += [number for piece in SPECIAL_PIECES for number in self.encode(piece)]
         if ({*astuple(self.special)} - {unknown}) & {*ids}:
             raise ModelError("turns typed text such as </s> into control ids")
-        if unknown not in ids and self.decode(ids) != typed:
-            raise ModelError(f"gives back {typed!r} as {self.decode(ids)!r}")
+        decoded = self.decode(self.encode(typed))
+        if unknown not in ids and decoded != typed:
+            raise ModelError(f"gives back {typed!r} as {decoded!r}")
 
     def _outside(self, error: KeyError) -> ValueError:
         return ValueError(f"id {error.args[0]} is outside the vocabulary of {self.size:,} pieces")
@@ -231,6 +278,7 @@ def assemble(
     *,
     splitter: pre_tokenizers.PreTokenizer | None = None,
     lead: str = " ",
+    over_bytes: bool = False,
 ) -> Tokenizer:
     """Put a learnt vocabulary between the steps before and after it.
 
@@ -241,6 +289,7 @@ def assemble(
             ``word_splitter`` unless given.
         lead: goes before the text and comes off again: a space, or nothing when no piece tells
             the beginning of a word.
+        over_bytes: pieces are made of ``byte_level.BYTE_CHARACTERS``, which the splitter makes.
 
     Raises:
         ModelError: the vocabulary breaks a promise of ``Tokenizer``.
@@ -250,7 +299,8 @@ def assemble(
     backend.pre_tokenizer = splitter or word_splitter()
     # For others who read the file; `Tokenizer.decode` does the same, and invalid bytes better.
     strip = [decoders.Strip(lead, 1, 0)] if lead else []
-    backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), *strip])
+    spelled = [decoders.ByteLevel()] if over_bytes else [decoders.ByteFallback(), decoders.Fuse()]
+    backend.decoder = decoders.Sequence([*spelled, *strip])
     return Tokenizer(backend)
 
 
@@ -294,6 +344,14 @@ def _normal_form(normalizer: Json | None) -> tuple[NormalForm, str]:
             if normalizer == {"type": "Sequence", "normalizers": steps}:
                 return form, lead
     raise ModelError("changes text in a way this version does not know")
+
+
+def is_over_bytes(pre_tokenizer: Json | None) -> bool:
+    """Whether pieces are made of ``byte_level.BYTE_CHARACTERS``."""
+    if pre_tokenizer is None:
+        return False
+    last = pre_tokenizer["pretokenizers"][-1] if "pretokenizers" in pre_tokenizer else pre_tokenizer
+    return last["type"] == "ByteLevel"
 
 
 def _special_ids(vocabulary: dict[str, int]) -> SpecialIds:

@@ -23,6 +23,7 @@ from dragoman.training.weights import HALVES, Precision
 LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
 ROUNDS = 7  # of which the fastest counts
 ROWS = 2_048  # positions in a batch of the measurements
+REMEMBERED = "32"  # products whose code oneDNN keeps
 MOST_ROWS = 4_096  # in the products that are measured
 CLEARLY = 1.1  # times that another library for products must be faster to be chosen
 WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
@@ -70,11 +71,12 @@ def choose_kernels(
         chosen = _fastest_precision(shapes, rows, products, device)
     else:
         chosen = precision
+    products = products if chosen == "fp32" else "highest"
     heads = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     return Kernels(
         precision=chosen,
-        batched_attention=_batched_up_to(heads[0], chosen, device) if heads else 0,
-        products=products if chosen == "fp32" else "highest",
+        batched_attention=_batched_up_to(heads[0], chosen, products, device) if heads else 0,
+        products=products,
     )
 
 
@@ -89,14 +91,15 @@ def product_shapes(model: nn.Module, most: int = 3) -> list[tuple[int, int]]:
 
 
 def forget_products() -> None:
-    """Keep oneDNN from remembering the code it makes for every shape of product.
+    """Keep oneDNN from remembering the code it makes for every shape of product but the last few.
 
     Sentences make products of thousands of shapes, and memory would grow by gigabytes, for no gain
-    in speed that could be measured. It reads its environment at its first product, so this comes
+    in speed that could be measured. The last few must stay, as the fused attention makes equal
+    small products over and over. It reads its environment at its first product, so this comes
     before; what a user has set there stays.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")  # oneDNN's own
-    os.environ.setdefault("LRU_CACHE_CAPACITY", "1")  # that of its wrapper in PyTorch
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", REMEMBERED)  # oneDNN's own
+    os.environ.setdefault("LRU_CACHE_CAPACITY", REMEMBERED)  # that of its wrapper in PyTorch
 
 
 @contextmanager
@@ -104,16 +107,25 @@ def using(kernels: Kernels, model: nn.Module) -> Generator[None]:
     """Compute as chosen while the block runs, in this model and in PyTorch's products."""
     parts = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     plain = [part for part in parts if part.kernel is fused_attention]
-    before = torch.get_float32_matmul_precision()
     for part in plain:
         part.kernel = ChosenAttention(kernels.batched_attention)
-    torch.set_float32_matmul_precision(kernels.products)
+    try:
+        with _multiplying(kernels.products):
+            yield
+    finally:
+        for part in plain:
+            part.kernel = fused_attention
+
+
+@contextmanager
+def _multiplying(how: Literal["highest", "medium"]) -> Generator[None]:
+    """Set PyTorch's float32 precision of matrix products while the block runs."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(how)
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
-        for part in plain:
-            part.kernel = fused_attention
 
 
 @contextmanager
@@ -173,36 +185,34 @@ class _Products:
         how: Literal["highest", "medium"],
         device: torch.device,
     ) -> None:
-        self.how, self.rows = how, rows
+        self.how: Literal["highest", "medium"] = how
+        self.rows = rows
         self.weights = [torch.randn(shape, device=device).to(dtype) for shape in shapes]
         self.inputs = [torch.randn(rows, i, device=device).to(dtype) for _, i in shapes]
 
     def __call__(self) -> None:
         self.rows -= 1  # never twice the same
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self.how)
-        try:
+        with _multiplying(self.how):
             for weight, x in zip(self.weights, self.inputs, strict=True):
                 part = x[: max(1, self.rows)]
                 y = part @ weight.t()
                 torch.mm(y, weight)
                 torch.mm(y.t(), part)
-        finally:
-            torch.set_float32_matmul_precision(before)
 
     def error(self) -> float:
         """Measure the relative error of a product against float64."""
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision(self.how)
         x, weight = self.inputs[0][:256], self.weights[0]
-        product = x @ weight.t()
-        torch.set_float32_matmul_precision(before)
+        with _multiplying(self.how):
+            product = x @ weight.t()
         exact = x.double() @ weight.double().t()
         return float((product - exact).square().sum() / exact.square().sum()) ** 0.5
 
 
 def _batched_up_to(
-    attention: MultiHeadAttention, precision: Precision, device: torch.device
+    attention: MultiHeadAttention,
+    precision: Precision,
+    products: Literal["highest", "medium"],
+    device: torch.device,
 ) -> int:
     """Find the longest sentence for which batched products beat the fused kernel."""
     dtype, longest = HALVES.get(precision, torch.float32), 0
@@ -214,7 +224,8 @@ def _batched_up_to(
         visible = torch.ones(shape[0], 1, length, length, dtype=torch.bool, device=device).tril()
         kernels = (ChosenAttention(length), fused_attention)
         works = [partial(_attend, kernel, q, k, v, visible) for kernel in kernels]
-        own, other = _seconds(works, device)
+        with _multiplying(products):  # the fused kernel multiplies through the same library
+            own, other = _seconds(works, device)
         longest = length if own < other else longest
     return longest
 
