@@ -23,6 +23,9 @@ from dragoman.training import (
 )
 
 
+WAY = 2  # of measuring; another one forgets what was found before
+
+
 def machine_kernels(model: nn.Module, training: TrainingConfig, device: torch.device) -> Kernels:
     """Choose how to compute: as measured on this machine for such a model before, or measured now.
 
@@ -73,7 +76,7 @@ def _key(model: nn.Module, training: TrainingConfig, device: torch.device, token
     products = " ".join(f"{wide}x{narrow}" for wide, narrow in product_shapes(model))
     rows = min(tokens, MOST_ROWS).bit_length()  # to a power of two
     about = f"heads {shape}, products {products} with 2^{rows} rows"
-    return f"torch {torch.__version__}, {where}, {training.precision}, {about}"
+    return f"way {WAY}, torch {torch.__version__}, {where}, {training.precision}, {about}"
 
 
 def _read(file: Path) -> dict[str, Any]:  # Any: as JSON holds it
