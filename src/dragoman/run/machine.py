@@ -22,7 +22,6 @@ from dragoman.training import (
     product_shapes,
 )
 
-
 WAY = 2  # of measuring; another one forgets what was found before
 
 
