@@ -4,13 +4,14 @@ The thread reads the batches from a position of its own, so that what comes, and
 what the batches themselves would give: nothing is drawn from a generator that two threads share.
 """
 
+import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, cast
-from weakref import finalize
+from weakref import finalize, ref
 
 import torch
 from torch import Tensor
@@ -97,6 +98,8 @@ class Prefetched(Generic[B]):
             device = torch.cuda.current_device() if self._pin else None
             self._worker = _Worker(self._batches.at(self._state), self._depth, device)
             self._stop = finalize(self, self._worker.stop)
+            # A thread inside PyTorch while Python ends would abort the program.
+            atexit.register(_end, ref(self._worker))
         made = self._worker.take()
         if isinstance(made, BaseException):
             self.close()
@@ -189,6 +192,14 @@ class _Worker(Generic[B]):
                 self._ready.put((batch, self._batches.state()))
         except BaseException as error:  # the caller waits for whatever comes
             self._ready.put(error)
+
+
+def _end(worker: "ref[_Worker[Any]]") -> None:
+    """Stop a thread at the end of the program, and wait for it."""
+    found = worker()
+    if found is not None:
+        found.stop()
+        found.thread.join(timeout=10)
 
 
 def _pinned(batch: B) -> B:  # pyright: ignore[reportInvalidTypeVarUse]

@@ -71,7 +71,7 @@ def cosine_decay(step: int, *, peak: float, warmup: int, steps: int, floor: floa
         return peak
     done = min(1.0, (step - top) / (steps - top)) if steps > top else 1.0
     height = (1 + math.cos(math.pi * done)) / 2
-    return peak * height + floor * (1 - height)
+    return min(peak, floor + (peak - floor) * height)
 
 
 def constant(step: int, *, peak: float, warmup: int) -> float:
