@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,8 +9,8 @@ from tests.data.check.planted import clean, planted, write
 from tests.fixtures import tiny_folder
 
 
-def options(folder: Path, texts: object, prefix: str = "") -> list[str]:
-    files = write(folder, texts)  # type: ignore[arg-type]
+def options(folder: Path, texts: Any, prefix: str = "") -> list[str]:
+    files = write(folder, texts)
     return [f"--{prefix}source", str(files.source), f"--{prefix}target", str(files.target)]
 
 

@@ -25,10 +25,9 @@ from dragoman.tokenization import (
     read_existing,
 )
 from dragoman.tokenization.byte_level import from_byte_characters, to_byte_characters
+from tests.tokenization.sentencepiece_models import NAMES, model_file, processor
 from tests.tokenization.test_sentencepiece_model import field, piece
 
-FILES = Path(__file__).parent / "sentencepiece"
-CUT: dict[str, dict[str, list[str]]] = json.loads((FILES / "cut.json").read_bytes())["cut"]
 LINES = ("The old dog walks.", "Two dogs play, and an old man reads.", "Ein Hund läuft.") * 9
 AWKWARD = (
     *("</s>", "<pad>", "<unk>", "<s>", "<0x41>", "<b>", "</b>", "▁", "Ġ", "  ", "\n", "\t", "ﬁ"),
@@ -38,7 +37,7 @@ texts = st.lists(st.text(max_size=6) | st.sampled_from(AWKWARD)).map("".join)
 
 
 def read(name: str, **choices: Any) -> Tokenizer:
-    return read_existing(FILES / f"{name}.model", TokenizerConfig(**choices))
+    return read_existing(model_file(name), TokenizerConfig(**choices))
 
 
 def over_bytes(path: Path, *, add_prefix_space: bool = False) -> tokenizers.Tokenizer:
@@ -79,19 +78,29 @@ def of_every_kind(tmp_path_factory: pytest.TempPathFactory) -> list[Tokenizer]:
     metaspaced(folder / "spaces.json")
     config = TokenizerConfig(pieces=("dog", "{0}"))
     names = ("bytes.json", "spaced.json", "spaces.json")
-    paths = [*(folder / name for name in names), FILES / "unigram.model", FILES / "bpe.model"]
+    paths = [*(folder / name for name in names), model_file("unigram"), model_file("bpe")]
     return [read_existing(path, each) for path in paths for each in (config, TokenizerConfig())]
 
 
-@pytest.mark.parametrize("name", ["unigram", "bpe"])
-def test_text_is_cut_as_sentencepiece_cuts_it(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("The old dog walks.", "walking and talking", "A man, a book.", "", "parks"),
+        *("the <b>dog</b> runs", "<b><b>", "a young man reads in the house by the river"),
+    ],
+)
+def test_text_is_cut_as_sentencepiece_cuts_it(name: str, text: str) -> None:
     tokenizer = read(name)
-    for text, expected in CUT[name].items():
-        found = tokenizer.pieces(tokenizer.encode(text))
-        known = [each for each in expected if each not in "Ωß"]  # unknown there, bytes here
-        assert [each for each in found if each in expected or not each.startswith("<0x")] == [
-            each.replace("▁", " ") for each in known
-        ]
+    expected = [each.replace("▁", " ") for each in processor(name).encode(text, out_type=str)]
+    assert tokenizer.pieces(tokenizer.encode(text)) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_sentencepiece_does_not_know_becomes_bytes(name: str) -> None:
+    tokenizer = read(name)
+    spelled = tokenizer.pieces(tokenizer.encode("Ω"))
+    assert spelled == [" ", "<0xCE>", "<0xA9>"]  # its UTF-8
 
 
 @given(text=texts)
@@ -119,9 +128,9 @@ def test_our_symbols_come_first_and_those_of_the_file_go() -> None:
     tokenizer = read("unigram")
     assert tokenizer.pieces(range(4)) == ["<pad>", "<s>", "</s>", "<unk>"]
     assert tokenizer.pieces([4, 259, 260, 261, 262]) == ["<0x00>", "<0xFF>", "<b>", "</b>", " "]
-    # By the file: 61 pieces, of which <unk>, <s> and </s> go, and 4 and 256 of ours come.
-    assert tokenizer.size == 61 - 3 + 260
-    assert read("unigram", byte_fallback=False).size == 61 - 3 + 4
+    # Of those in the file <unk>, <s> and </s> go, and 4 and 256 of ours come.
+    assert tokenizer.size == len(processor("unigram")) - 3 + 260
+    assert read("unigram", byte_fallback=False).size == len(processor("unigram")) - 3 + 4
 
 
 def test_pieces_of_the_user_come_beside_those_of_the_file() -> None:
@@ -182,17 +191,17 @@ def test_byte_characters_are_those_of_gpt2() -> None:
 
 
 def test_a_recipe_names_the_file() -> None:
-    config = TokenizerConfig(file=FILES / "bpe.model")
+    config = TokenizerConfig(file=model_file("bpe"))
     source, target = learn_tokenizers(["not"], ["read"], config)
     assert source is target
     assert source.to_json() == read("bpe").to_json()
-    config = TokenizerConfig(target=TargetTokenizer(file=FILES / "unigram.model"), size=300)
+    config = TokenizerConfig(target=TargetTokenizer(file=model_file("unigram")), size=300)
     source, target = learn_tokenizers([*LINES], ["not read"], config)
     assert source.size <= 300
     assert target.to_json() == read("unigram").to_json()
-    config = TokenizerConfig(file=FILES / "bpe.model", target=TargetTokenizer(size=300))
+    config = TokenizerConfig(file=model_file("bpe"), target=TargetTokenizer(size=300))
     assert config.of_target().file is None
-    alone = learn_tokenizer(["x"], TokenizerConfig(file=FILES / "bpe.model"))
+    alone = learn_tokenizer(["x"], TokenizerConfig(file=model_file("bpe")))
     assert alone.to_json() == read("bpe").to_json()
 
 

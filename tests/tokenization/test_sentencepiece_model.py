@@ -13,8 +13,7 @@ from dragoman.tokenization.sentencepiece_model import (
     parse_sentencepiece_model,
     read_sentencepiece_model,
 )
-
-FILES = Path(__file__).parent / "sentencepiece"  # made with sentencepiece 0.2.3, see cut.json
+from tests.tokenization.sentencepiece_models import NAMES, model_bytes, model_file, processor
 
 
 def varint(value: int) -> bytes:
@@ -68,17 +67,19 @@ def test_what_a_file_leaves_out_has_the_value_of_the_format() -> None:
     assert (model.adds_space, model.space_after) == (True, False)
 
 
-def test_a_file_of_the_library_is_read() -> None:
-    # The library itself says so: id_to_piece and get_score of the first seven.
-    model = read_sentencepiece_model(FILES / "unigram.model")
-    assert len(model.pieces) == 61
-    names = [each.text for each in model.pieces[:7]]
-    assert names == ["<unk>", "<s>", "</s>", "<b>", "</b>", "▁", "▁t"]
-    assert model.pieces[5].score == pytest.approx(-2.162393093109131)
-    assert [each.type for each in model.pieces[:6]] == [
-        *("unknown", "control", "control", "user", "user", "normal")
-    ]
-    assert len(read_sentencepiece_model(FILES / "bpe.model").pieces) == 340
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_of_the_library_is_read(name: str) -> None:
+    model, library = read_sentencepiece_model(model_file(name)), processor(name)
+    numbers = range(len(library))
+    assert [each.text for each in model.pieces] == [library.id_to_piece(i) for i in numbers]
+    scores = [library.get_score(i) for i in numbers]
+    assert [each.score for each in model.pieces] == pytest.approx(scores)
+    kinds = [each.type for each in model.pieces]
+    assert [each == "control" for each in kinds] == [library.is_control(i) for i in numbers]
+    assert [each == "unknown" for each in kinds] == [library.is_unknown(i) for i in numbers]
+    assert [each == "byte" for each in kinds] == [library.is_byte(i) for i in numbers]
+    assert [i for i in numbers if kinds[i] == "user"] == library.piece_to_id(["<b>", "</b>"])
+    assert model.algorithm == name
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_no_bytes_crash_the_reader(content: bytes) -> None:
 
 @given(share=st.floats(0, 0.999))
 def test_a_file_cut_short_never_gives_more_pieces(share: float) -> None:
-    whole = (FILES / "bpe.model").read_bytes()
+    whole = model_bytes("bpe")
     try:
         found = parse_sentencepiece_model(whole[: int(share * len(whole))])
     except ValueError:

@@ -98,7 +98,7 @@ def train_parallel(model: EncoderDecoder, group: Group) -> list[float]:
 
 
 def sharded(model: EncoderDecoder, dtype: torch.dtype | None = None) -> LossModule:
-    loss = LossModule(model, lambda batch: translation_loss(model, batch, smoothing=0.1))  # type: ignore[arg-type]
+    loss = LossModule(model, lambda batch: translation_loss(model, batch, smoothing=0.1))  # type: ignore[arg-type]  # every batch here is of this kind
     layers = [m for m in model.modules() if isinstance(m, EncoderLayer | DecoderLayer)]
     shard(loss, layers, dtype=dtype)
     return loss

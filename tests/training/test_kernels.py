@@ -1,5 +1,7 @@
 """Which way to compute: measured, kept, and undone after each update."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -24,11 +26,11 @@ def no_measuring(*_: object, **__: object) -> None:
     ("asked", "taken"), [("auto", "fp32"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16")]
 )
 def test_deterministic_measures_nothing_and_takes_the_same_everywhere(
-    asked: str, taken: str, monkeypatch: pytest.MonkeyPatch
+    asked: Any, taken: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_seconds", no_measuring)
-    found = choose_kernels(MultiHeadAttention(8, 2), asked, CPU, deterministic=True)  # type: ignore[arg-type]
-    assert found == Kernels(precision=taken, batched_attention=0, products="highest")  # type: ignore[arg-type]
+    found = choose_kernels(MultiHeadAttention(8, 2), asked, CPU, deterministic=True)
+    assert found == Kernels(precision=taken, batched_attention=0, products="highest")
 
 
 def test_what_is_chosen_by_measuring_exists_and_rounds_like_its_precision(

@@ -189,7 +189,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 def test_adam_of_8_bits_is_that_of_bitsandbytes(monkeypatch: pytest.MonkeyPatch) -> None:
     library = ModuleType("bitsandbytes.optim")
-    library.Adam8bit = lambda weights, **settings: SimpleNamespace(  # type: ignore[attr-defined]
+    library.Adam8bit = lambda weights, **settings: SimpleNamespace(  # type: ignore[attr-defined]  # a stand-in
         weights=list(weights), **settings
     )
     monkeypatch.setitem(sys.modules, "bitsandbytes", ModuleType("bitsandbytes"))

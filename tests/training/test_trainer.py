@@ -103,7 +103,7 @@ def trainer_of(
     return Trainer(
         weights,
         Listed(batches),
-        lambda batch: translation_loss(weights.model, batch, smoothing=smoothing),  # type: ignore[arg-type]
+        lambda batch: translation_loss(weights.model, batch, smoothing=smoothing),  # type: ignore[arg-type]  # all are pairs
         TrainingConfig(warmup=10, **config),
         16,
     )

@@ -1,5 +1,6 @@
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from tests.data.check.planted import PLANTED, clean, planted, write
 SHARED = Path(__file__).parents[4] / "shared"  # beside the repository
 
 
-def checked(corpus: Files | TsvFile, **options: object) -> SetReport:
-    return check(corpus, **options).sets[0]  # type: ignore[arg-type]
+def checked(corpus: Files | TsvFile, **options: Any) -> SetReport:
+    return check(corpus, **options).sets[0]
 
 
 def lines_of(report: SetReport) -> dict[str, list[int]]:

@@ -18,7 +18,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # while importing, of what others deprecate
-        pytest.importorskip("datasets")
     rows = [{"translation": {"en": "a", "de": "x"}}, {"translation": {"en": "b", "de": None}}]
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))

@@ -1,4 +1,5 @@
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,11 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def library() -> Any:
-    return pytest.importorskip("pyarrow")
+    return import_module("pyarrow")
 
 
 def write(library: Any, path: Path, columns: dict[str, Any], **options: Any) -> Path:
-    pytest.importorskip("pyarrow.parquet").write_table(library.table(columns), path, **options)
+    import_module("pyarrow.parquet").write_table(library.table(columns), path, **options)
     return path
 
 

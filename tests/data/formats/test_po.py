@@ -17,8 +17,6 @@ from dragoman.data.formats.segment import Segment
 from dragoman.errors import ConfigError, DataError, MissingExtraError
 from tests.data.formats.real_files import open_real, place_of_fault, real_files
 
-pytest.importorskip("polib")
-
 HEADER = 'msgid ""\nmsgstr "Content-Type: text/plain; charset={}\\n"\n\n'
 REAL_PO = [entry for entry in real_files("po") if "reader_error" not in entry]
 REAL_MO = real_files("mo")

@@ -8,8 +8,6 @@ from dragoman.data.formats.qt_ts import read_qt_ts
 from dragoman.data.formats.segment import Segment
 from tests.data.formats.real_files import open_real, real_files
 
-pytest.importorskip("lxml")
-
 REAL = real_files("ts")
 
 

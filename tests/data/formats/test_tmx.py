@@ -10,8 +10,6 @@ from dragoman.data.formats.tmx import read_tmx
 from dragoman.errors import DataError
 from tests.data.formats.real_files import open_real, real_files
 
-pytest.importorskip("lxml")
-
 REAL = real_files("tmx")
 
 

@@ -8,8 +8,6 @@ from dragoman.data.formats.segment import Segment
 from dragoman.data.formats.xliff import read_xliff
 from tests.data.formats.real_files import open_real, real_files
 
-pytest.importorskip("lxml")
-
 REAL = [entry for entry in real_files("xliff") if "reader_error" not in entry]
 V1 = "urn:oasis:names:tc:xliff:document:1.2"
 V2 = "urn:oasis:names:tc:xliff:document:2.0"

@@ -18,8 +18,6 @@ from dragoman.data.formats.xliff import read_xliff
 from dragoman.errors import DataError, MissingExtraError
 from tests.data.formats.real_files import open_real, place_of_fault, real_files
 
-pytest.importorskip("lxml")
-
 READERS: dict[str, Callable[[BinaryIO, str], Iterator[Segment]]] = {
     "tmx": read_tmx,
     "xliff": read_xliff,
