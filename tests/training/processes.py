@@ -91,7 +91,8 @@ def train_parallel(model: EncoderDecoder, group: Group) -> list[float]:
         for batch in share(window, group.rank, group.size):
             (translation_loss(model, batch, smoothing=0.1) / total).backward()
         sum_gradients(weights, group)
-        norms.append(clip_gradients(weights, 0.5))
+        norms.append(gradient_norm(weights))
+        clip_gradients(weights, norms[-1], 0.5)
         optimizer.step()
         optimizer.zero_grad()
     return norms
@@ -110,7 +111,9 @@ def sharded_update(
     total = sum(batch.target_tokens for batch in window)
     for batch in split_part(window, group):
         (loss(batch) / total).backward()
-    norm = clip_gradients(loss.parameters(), 0.5)
+    weights = list(loss.parameters())
+    norm = gradient_norm(weights)
+    clip_gradients(weights, norm, 0.5)
     optimizer.step()
     optimizer.zero_grad()
     return norm

@@ -36,6 +36,7 @@ from dragoman.training import (
     recompute_layers,
     translation_loss,
 )
+from dragoman.training.distributed import divide_gradients, make_gradients
 from dragoman.training.memory import TensorBytes, is_out_of_memory
 from tests.fixtures import build_encoder_decoder, write_corpus
 
@@ -132,7 +133,7 @@ def test_bytes_agree_with_the_allocator_in_forward_and_backward(
     (batch,) = pairs(2000).largest(1)
 
     def work() -> None:
-        rehearsed.weights.gradients()
+        make_gradients(rehearsed.weights.learned)
         rehearsed.weights.backward(rehearsed.objective(batch))
 
     work()
@@ -259,7 +260,7 @@ def test_the_first_update_leaves_moments_of_the_size_that_was_counted() -> None:
         rehearsed.check(batches)  # the table of positions is there now
         room = rehearsed.check(batches).peak - max(map(rehearsed.peak, batches.largest(3)))
         weights.backward(rehearsed.objective(batch))
-        weights.divide(batch.target_tokens)
+        divide_gradients(weights.learned, batch.target_tokens)
         weights.step(1, 1e-4)
         states = weights.optimizer.state.values()
         real = sum(x.numel() * 4 for state in states for key, x in state.items() if key != "step")

@@ -50,7 +50,7 @@ class Watched(Weights):
     gradient: list[Tensor]
 
     def step(self, number: int, rate: float) -> None:
-        self.gradient = [gradient.clone() for gradient in self.gradients()]
+        self.gradient = [w.grad.clone() for w in self.learned if w.grad is not None]
         super().step(number, rate)
 
 

@@ -21,6 +21,7 @@ from dragoman.training import (
     freeze,
     save_checkpoint,
 )
+from dragoman.training.distributed import clip_gradients, divide_gradients, make_gradients
 
 HALVES: list[tuple[Precision, torch.dtype]] = [("bf16", torch.bfloat16), ("fp16", torch.float16)]
 PRECISIONS: list[Precision] = ["fp32", "bf16", "fp16"]
@@ -50,7 +51,7 @@ def train(weights: Weights, updates: int = 3, first: int = 1) -> None:
         x = torch.randint(5, (6,))
         loss = nn.functional.cross_entropy(weights.model(x).float(), x.roll(1), reduction="sum")
         weights.backward(loss)
-        weights.divide(6)
+        divide_gradients(weights.learned, 6 * scale_of(weights))
         weights.step(step, 0.01)
 
 
@@ -93,10 +94,18 @@ def test_steps_too_small_for_half_precision_add_up(
     weights = Weights(model, AdamConfig(), precision=precision)
     for step in range(1, 1001):
         weights.backward(model(torch.ones(1, 1, dtype=dtype)).float().sum())
-        weights.divide(1)
+        divide_gradients(weights.learned, 1 * scale_of(weights))
         weights.step(step, 1e-5)
     assert weights.tensors()["weight"].item() == pytest.approx(0.99, abs=3e-5)
     assert model.weight.item() == pytest.approx(0.99, abs=4e-3)
+
+
+def scale_of(weights: Weights) -> float:
+    return 1.0 if weights.scale is None else weights.scale.value
+
+
+def gradients_of(weights: Weights) -> list[float]:
+    return [float(weight.grad) for weight in weights.learned if weight.grad is not None]
 
 
 @pytest.mark.parametrize(("precision", "dtype"), HALVES)
@@ -111,7 +120,7 @@ def test_gradients_of_many_batches_are_summed_in_float32(
         weights.scale.value = 1.0
     for value in (first, *[1.0] * 16):
         weights.backward(model(torch.full((1, 1), value, dtype=dtype)).float().sum())
-    assert [float(gradient) for gradient in weights.gradients()] == [first + 16]
+    assert gradients_of(weights) == [first + 16]
 
 
 def test_the_scale_of_fp16_is_taken_out_again() -> None:
@@ -119,13 +128,8 @@ def test_the_scale_of_fp16_is_taken_out_again() -> None:
     weights = Weights(model, AdamConfig(), precision="fp16")
     assert weights.scale is not None
     weights.backward(model(torch.full((1, 1), 3.0, dtype=torch.float16)).float().sum())
-    assert weights.gradients()[0].item() == 3.0 * weights.scale.value
-    assert weights.divide(2) == 1.5
-
-
-def test_dividing_by_no_targets_is_no_division_by_zero() -> None:
-    weights = Weights(tied(), AdamConfig())
-    assert weights.divide(0) == 0.0
+    assert gradients_of(weights) == [3.0 * weights.scale.value]
+    assert divide_gradients(weights.learned, 2 * weights.scale.value) == 1.5
 
 
 @pytest.mark.parametrize("largest", [0.1, 100.0])
@@ -134,16 +138,17 @@ def test_clipping_is_that_of_pytorch(largest: float) -> None:
     x = torch.arange(5)
     for model in (weights.model, twin):
         model(x).square().sum().backward()
-    norm = weights.divide(1)
-    weights.clip(norm, largest)
+    norm = divide_gradients(weights.learned, 1)
+    clip_gradients(weights.learned, norm, largest)
     assert norm == float(nn.utils.clip_grad_norm_(twin.parameters(), largest))
-    for mine, theirs in zip(weights.gradients(), twin.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs.grad)
+    for mine, theirs in zip(weights.learned, twin.parameters(), strict=True):
+        torch.testing.assert_close(mine.grad, theirs.grad)
 
 
 def test_weights_whose_gradient_is_no_number_are_named() -> None:
     weights = Weights(tied(), AdamConfig())
-    gradients = dict(zip(weights.learning, weights.gradients(), strict=True))
+    make_gradients(weights.learned)
+    gradients: Any = {n: w.grad for n, w in zip(weights.learning, weights.learned, strict=True)}
     gradients["middle.bias"][2] = float("nan")
     gradients["embed.weight"][0, 0] = float("inf")
     assert weights.not_finite() == ["embed.weight", "middle.bias"]

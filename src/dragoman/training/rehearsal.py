@@ -21,7 +21,7 @@ from dragoman.training.batch_parts import (
     shape_of,
     width_of,
 )
-from dragoman.training.distributed import Alone, Group
+from dragoman.training.distributed import Alone, Group, make_gradients
 from dragoman.training.distributed.sharding import Split
 from dragoman.training.kernels import Kernels, using
 from dragoman.training.memory import available_memory, is_out_of_memory, peak_memory, readable
@@ -172,7 +172,7 @@ class Rehearsal:
         weights, model = self.weights, self.weights.model
 
         def work() -> None:
-            weights.gradients()
+            make_gradients(weights.learned)
             weights.backward(self.objective(batch))
 
         training = model.training

@@ -20,11 +20,10 @@ from dragoman.training.distributed import (
     Group,
     LossModule,
     ShardReader,
+    finite_gradients,
     full_tensors,
-    gradient_norm,
     load_moments,
     load_shards,
-    local_rows,
     moments,
     shard,
     shard_files,
@@ -77,30 +76,13 @@ class ShardedWeights:
         scaled = summed if self.scale is None else summed * self.scale.value
         scaled.backward()  # pyright: ignore[reportUnknownMemberType]  # torch's stub
 
-    def gradients(self) -> list[Tensor]:
-        """Give the gradient of every learning weight, split; zeros where there is none yet."""
-        found: list[Tensor] = []
-        for name in self.learning:
-            weight = self._own[name]
-            if weight.grad is None:
-                weight.grad = torch.zeros_like(weight)
-            found.append(weight.grad)
-        return found
+    @property
+    def learned(self) -> list[Tensor]:
+        """The tensors that learn, split, in the order of ``learning``; each with its gradient."""
+        return [self._own[name] for name in self.learning]
 
     def sum_over(self, group: Group) -> None:
         """Do nothing: backward has added up the gradients of all processes."""
-
-    def divide(self, targets: int) -> float:
-        """Make the gradient that of the mean over ``targets``; give its norm over all rows."""
-        factor = 1 / (max(targets, 1) * (1.0 if self.scale is None else self.scale.value))
-        self._multiply(factor)
-        return gradient_norm(weight for weight in self.model.parameters() if weight.requires_grad)
-
-    def clip(self, norm: float, largest: float) -> None:
-        """Scale gradients of length ``norm`` down to ``largest``, as PyTorch does."""
-        factor = largest / (norm + 1e-6)
-        if factor < 1:
-            self._multiply(factor)
 
     def step(self, number: int, rate: float) -> None:
         """Make update ``number``, from 1: move the weights by the gradient, and forget it."""
@@ -112,8 +94,7 @@ class ShardedWeights:
 
     def not_finite(self, most: int = 10) -> list[str]:
         """Name weights whose gradient is no number in any process, the first few."""
-        rows = [local_rows(gradient, self._group)[0] for gradient in self.gradients()]
-        wrong = torch.tensor([not bool(row.isfinite().all()) for row in rows], dtype=torch.int32)
+        wrong = torch.tensor([not it for it in finite_gradients(self.learned)], dtype=torch.int32)
         agreed = zip(self.learning, self._group.agree(wrong, "max"), strict=True)
         return [name for name, flag in agreed if int(flag)][:most]
 
@@ -163,11 +144,6 @@ class ShardedWeights:
             for key in [key for key in reader.pieces if key.endswith(_AVERAGE)]:
                 del reader.pieces[key]  # the rest is the optimizer's
             load_moments(self.model, self.optimizer, reader, self._group)
-
-    @torch.no_grad()
-    def _multiply(self, factor: float) -> None:
-        for gradient in self.gradients():
-            local_rows(gradient, self._group)[0].mul_(factor)
 
 
 AnyWeights = Weights | ShardedWeights

@@ -12,7 +12,7 @@ import torch
 from dragoman.data import BatchSource, placeholder, share
 from dragoman.training.checkpoint import Progress
 from dragoman.training.config import TrainingConfig
-from dragoman.training.distributed import Alone, Group
+from dragoman.training.distributed import Alone, Group, clip_gradients, divide_gradients
 from dragoman.training.kernels import Kernels, using
 from dragoman.training.objectives import Objective
 from dragoman.training.sharded_weights import AnyWeights, ShardedWeights
@@ -79,7 +79,8 @@ class Trainer:
         whole = self._window()
         with using(self.kernels, self.weights.model):
             loss, targets = self._gradient(step, whole)
-        norm = self.weights.divide(targets)
+        scale = 1.0 if self.weights.scale is None else self.weights.scale.value
+        norm = divide_gradients(self.weights.learned, max(targets, 1) * scale)
         skipped = not (math.isfinite(loss) and math.isfinite(norm))
         rate = self.rate(step)
         not_finite = self.weights.not_finite() if skipped else []
@@ -87,7 +88,7 @@ class Trainer:
             self.weights.forget()
         else:
             if self.config.clip_norm is not None:
-                self.weights.clip(norm, self.config.clip_norm)
+                clip_gradients(self.weights.learned, norm, self.config.clip_norm)
             self.weights.step(step, rate)
         self._advance(step, targets, whole, skipped=skipped, overflow=self._overflow(loss, skipped))
         return Update(

@@ -15,7 +15,12 @@ from torch import Tensor, nn
 
 from dragoman.bundle import load_tensors
 from dragoman.errors import ModelError
-from dragoman.training.distributed import Group, read_whole
+from dragoman.training.distributed import (
+    Group,
+    finite_gradients,
+    read_whole,
+    sum_gradients,
+)
 from dragoman.training.loss_scale import LossScale
 from dragoman.training.moving_average import MovingAverage
 from dragoman.training.optimizer import (
@@ -75,35 +80,14 @@ class Weights:
                 original.grad = wide if original.grad is None else original.grad.add_(wide)
                 own.grad = None
 
-    def gradients(self) -> list[Tensor]:
-        """Give the float32 gradient of every learning weight, zeros where there is none yet."""
-        found: list[Tensor] = []
-        for name in self.learning:
-            original = self._originals[name]
-            if original.grad is None:
-                original.grad = torch.zeros_like(original)
-            found.append(original.grad)
-        return found
+    @property
+    def learned(self) -> list[Tensor]:
+        """The float32 tensors that learn, in the order of ``learning``; each with its gradient."""
+        return [self._originals[name] for name in self.learning]
 
     def sum_over(self, group: Group) -> None:
         """Add up the gradients of all processes, so that each has the sum."""
-        if group.size > 1:
-            group.sum_(self.gradients())
-
-    def divide(self, targets: int) -> float:
-        """Make the gradient that of the mean over ``targets``; give its norm."""
-        gradients = self.gradients()
-        factor = 1 / (max(targets, 1) * (1.0 if self.scale is None else self.scale.value))
-        for gradient in gradients:
-            gradient.mul_(factor)
-        return float(torch.nn.utils.get_total_norm(gradients))
-
-    def clip(self, norm: float, largest: float) -> None:
-        """Scale gradients of length ``norm`` down to ``largest``, as PyTorch does."""
-        factor = largest / (norm + 1e-6)
-        if factor < 1:
-            for gradient in self.gradients():
-                gradient.mul_(factor)
+        sum_gradients(self.learned, group)
 
     def step(self, number: int, rate: float) -> None:
         """Make update ``number``, from 1: move the weights by the gradient, and forget it."""
@@ -116,8 +100,8 @@ class Weights:
 
     def not_finite(self, most: int = 10) -> list[str]:
         """Name weights whose gradient is no number, the first few."""
-        pairs = zip(self.learning, self.gradients(), strict=True)
-        return [name for name, gradient in pairs if not bool(gradient.isfinite().all())][:most]
+        pairs = zip(self.learning, finite_gradients(self.learned), strict=True)
+        return [name for name, finite in pairs if not finite][:most]
 
     def forget(self) -> None:
         """Drop the gradient."""

@@ -1,5 +1,13 @@
 """Several processes as one run; the only folder that knows ``torch.distributed``."""
 
+from dragoman.training.distributed.gradients import (
+    clip_gradients,
+    divide_gradients,
+    finite_gradients,
+    gradient_norm,
+    make_gradients,
+    sum_gradients,
+)
 from dragoman.training.distributed.group import Alone, Group
 from dragoman.training.distributed.joined import Joined, join_group
 from dragoman.training.distributed.leading import LeaderFailed, lead
@@ -14,13 +22,9 @@ from dragoman.training.distributed.saving import (
 )
 from dragoman.training.distributed.sharding import (
     LossModule,
-    clip_gradients,
     full_tensors,
-    gradient_norm,
-    is_sharded,
     local_rows,
     shard,
-    sum_gradients,
 )
 
 __all__ = [
@@ -31,14 +35,16 @@ __all__ = [
     "LossModule",
     "ShardReader",
     "clip_gradients",
+    "divide_gradients",
+    "finite_gradients",
     "full_tensors",
     "gradient_norm",
-    "is_sharded",
     "join_group",
     "lead",
     "load_moments",
     "load_shards",
     "local_rows",
+    "make_gradients",
     "moments",
     "read_whole",
     "shard",

@@ -6,7 +6,7 @@ al. 2023, arXiv 2304.11277). A layer is gathered when it is used. Rows are share
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Protocol, cast, runtime_checkable
 
 import torch
@@ -81,38 +81,6 @@ def shard(
         split.set_force_sum_reduction_for_comms(True)  # Gloo knows no scaled sum
 
 
-def is_sharded(module: nn.Module) -> bool:
-    """Whether its weights are split over the processes."""
-    return any(isinstance(weight, Split) for weight in module.parameters())
-
-
-def sum_gradients(weights: Sequence[nn.Parameter], group: Group) -> None:
-    """Add up the gradients of whole (not split) weights over all processes.
-
-    A weight that only some processes used counts as zero in the others; one that none used keeps
-    no gradient, so that Adam leaves it alone as in one process.
-    """
-    used = torch.tensor([weight.grad is not None for weight in weights], dtype=torch.int32)
-    gradients: list[Tensor] = []
-    for weight, count in zip(weights, group.agree(used), strict=True):
-        if int(count) and weight.grad is None:
-            weight.grad = torch.zeros_like(weight)
-        if weight.grad is not None:
-            gradients.append(weight.grad)
-    group.sum_(gradients)
-
-
-def gradient_norm(weights: Iterable[nn.Parameter]) -> float:
-    """Measure the norm of all gradients, split or not; the same number in every process."""
-    gradients = [weight.grad for weight in weights if weight.grad is not None]
-    return _number(torch.nn.utils.get_total_norm(gradients))
-
-
-def clip_gradients(weights: Iterable[nn.Parameter], limit: float) -> float:
-    """Scale all gradients, split or not, down to the norm ``limit``; give the norm before."""
-    return _number(torch.nn.utils.clip_grad_norm_(weights, limit))
-
-
 def full_tensors(tensors: Mapping[str, Tensor], group: Group) -> dict[str, Tensor]:
     """Gather split tensors on the leader's CPU, one after another; the others get nothing.
 
@@ -134,7 +102,3 @@ def local_rows(tensor: Tensor, group: Group) -> tuple[Tensor, int]:
         return tensor.detach(), 0
     share = math.ceil(tensor.size(0) / group.size)
     return tensor.to_local().detach(), min(group.rank * share, tensor.size(0))
-
-
-def _number(value: Tensor) -> float:
-    return float(value.full_tensor() if isinstance(value, Split) else value)
