@@ -18,7 +18,8 @@ from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
 from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
-from dragoman.tokenization.tokenizer import NormalForm, SpecialIds, Tokenizer
+from dragoman.tokenization.stretches import NormalForm
+from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer
 from dragoman.tokenization.unigram import learn_unigram
 from dragoman.tokenization.wordpiece import (
     WordPieceMerge,

@@ -9,7 +9,8 @@ from tokenizers.normalizers import NFC, NFD, NFKC, NFKD
 
 from dragoman.configfile import record
 from dragoman.errors import ConfigError
-from dragoman.tokenization.tokenizer import BYTE_PIECES, SPECIAL_PIECES, NormalForm
+from dragoman.tokenization.stretches import NormalForm
+from dragoman.tokenization.tokenizer import BYTE_PIECES, SPECIAL_PIECES
 
 Kind = Literal["bpe", "wordpiece", "unigram", "character", "word"]
 

@@ -17,7 +17,8 @@ from dragoman.tokenization.config import TokenizerConfig
 from dragoman.tokenization.existing_json import read_tokenizer_json
 from dragoman.tokenization.existing_pieces import SPACE, Pieces, build_existing, merges_by_score
 from dragoman.tokenization.sentencepiece_model import read_sentencepiece_model
-from dragoman.tokenization.tokenizer import NormalForm, Tokenizer
+from dragoman.tokenization.stretches import NormalForm
+from dragoman.tokenization.tokenizer import Tokenizer
 
 _RULES: dict[str, NormalForm] = {
     "identity": "none",

@@ -16,16 +16,8 @@ from dragoman.tokenization.byte_level import BYTE_CHARACTERS, to_byte_characters
 from dragoman.tokenization.byte_pair import Pair
 from dragoman.tokenization.config import TokenizerConfig
 from dragoman.tokenization.existing_pieces import SPACE, TYPED, Pieces, build_existing
-from dragoman.tokenization.tokenizer import (
-    SPECIAL_PIECES,
-    Json,
-    NormalForm,
-    SpecialIds,
-    Tokenizer,
-    assemble,
-    literal_choice,
-    splitter,
-)
+from dragoman.tokenization.stretches import NormalForm, literal_choice, splitter
+from dragoman.tokenization.tokenizer import SPECIAL_PIECES, Json, SpecialIds, Tokenizer, assemble
 
 # What ByteLevel cuts at when it is asked to: the expression of GPT-2.
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"

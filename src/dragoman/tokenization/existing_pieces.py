@@ -7,14 +7,13 @@ from tokenizers import models
 
 from dragoman.tokenization.byte_pair import Pair
 from dragoman.tokenization.config import TokenizerConfig
+from dragoman.tokenization.stretches import NormalForm, splitter
 from dragoman.tokenization.tokenizer import (
     BYTE_PIECES,
     SPECIAL_PIECES,
-    NormalForm,
     SpecialIds,
     Tokenizer,
     assemble,
-    splitter,
 )
 
 SPACE = "▁"  # U+2581, what other files write for a space

@@ -22,16 +22,8 @@ from dragoman.tokenization.lookup import (
     learn_words,
     rank,
 )
-from dragoman.tokenization.tokenizer import (
-    SPECIAL_PIECES,
-    Json,
-    SpecialIds,
-    Tokenizer,
-    assemble,
-    literal_choice,
-    text_normalizer,
-    word_splitter,
-)
+from dragoman.tokenization.stretches import literal_choice, text_normalizer, word_splitter
+from dragoman.tokenization.tokenizer import SPECIAL_PIECES, Json, SpecialIds, Tokenizer, assemble
 from dragoman.tokenization.unigram import learn_unigram
 
 

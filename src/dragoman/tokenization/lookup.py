@@ -15,16 +15,13 @@ from tokenizers.pre_tokenizers import PreTokenizer
 from dragoman.errors import DataError
 from dragoman.tokenization.config import TokenizerConfig
 from dragoman.tokenization.longest_match import longest_match
+from dragoman.tokenization.stretches import NormalForm, splitter, text_normalizer, word_splitter
 from dragoman.tokenization.tokenizer import (
     SPECIAL_PIECES,
-    NormalForm,
     SpecialIds,
     Tokenizer,
     assemble,
     refuse_surrogates,
-    splitter,
-    text_normalizer,
-    word_splitter,
 )
 from dragoman.tokenization.wordpiece import Word
 from dragoman.tokenization.wordpiece_counts import halving, learn_wordpiece_fast

@@ -11,20 +11,25 @@ The law: ``decode(encode(text)) == normalize(text)`` for every string. What make
 """
 
 import json
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 import tokenizers
-from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
+from dragoman.atomic import write_text
 from dragoman.errors import ModelError
 from dragoman.tokenization.byte_level import from_byte_characters
+from dragoman.tokenization.stretches import (
+    NormalForm,
+    form_steps,
+    normal_form_of,
+    text_normalizer,
+    word_splitter,
+)
 
-NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD", "none"]
 Json = dict[str, Any]  # Any: what JSON holds is known only after looking
 
 
@@ -40,51 +45,6 @@ class SpecialIds:
 
 SPECIAL_PIECES = ("<pad>", "<s>", "</s>", "<unk>")  # in the order of SpecialIds
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-
-# Merging stays inside these. Letters keep their marks and joiners, which many scripts and emoji
-# need. A run ends after 256 characters: learning is quadratic in its length.
-_LETTER, _JOINER = r"\p{L}\p{M}", r"\x{200C}\x{200D}"
-_WORDS = "|".join(
-    (
-        rf" ?[{_LETTER}{_JOINER}]{{1,256}}",
-        r" ?\p{N}",  # digits one by one, so that numbers are copied rather than memorised
-        r"<",
-        rf" ?[^\s\p{{N}}<{_LETTER}{_JOINER}][^\s\p{{N}}<\p{{L}}]{{0,255}}",
-        r"\s",
-    )
-)
-
-
-def text_normalizer(form: NormalForm, *, lead: str = " ") -> normalizers.Normalizer:
-    """Bring text to a Unicode normal form, then put ``lead`` before it unless it is empty."""
-    steps = _form_steps(form)
-    return normalizers.Sequence([*steps, normalizers.Prepend(lead)] if lead else steps)
-
-
-def word_splitter(whole: Sequence[str] = ()) -> pre_tokenizers.PreTokenizer:
-    """Cut normalised text into the stretches that a piece may not cross; nothing is lost."""
-    return splitter(_WORDS, whole=whole)
-
-
-def splitter(*patterns: str, whole: Sequence[str] = ()) -> pre_tokenizers.PreTokenizer:
-    """Cut text by each pattern in turn; nothing is lost.
-
-    Args:
-        patterns: expressions of Oniguruma; each match becomes a stretch, and what is between too.
-        whole: strings that are cut out before all else and never cut; the longest first.
-    """
-    if whole:
-        any_whole = literal_choice(whole)
-        patterns = (any_whole, *(rf"\A(?:{any_whole})\z|{pattern}" for pattern in patterns))
-    cuts = [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
-    return cuts[0] if len(cuts) == 1 else pre_tokenizers.Sequence(cuts)
-
-
-def literal_choice(strings: Iterable[str]) -> str:
-    """Match any of the strings, the longest that fits, in the syntax of Oniguruma."""
-    longest_first = sorted(strings, key=len, reverse=True)
-    spelled = ("".join(f"\\x{{{ord(each):X}}}" for each in text) for text in longest_first)
-    return "|".join(spelled)
 
 
 class Tokenizer:
@@ -104,8 +64,8 @@ class Tokenizer:
         self._pieces = {number: piece for piece, number in vocabulary.items()}
         self.special = _special_ids(vocabulary)
         self.normal_form: NormalForm
-        self.normal_form, self._lead = _normal_form(settings["normalizer"])
-        self._form = normalizers.Sequence(_form_steps(self.normal_form))
+        self.normal_form, self._lead = normal_form_of(settings["normalizer"])
+        self._form = normalizers.Sequence(form_steps(self.normal_form))
         over_bytes = is_over_bytes(settings["pre_tokenizer"])
         meaning = from_byte_characters if over_bytes else _piece_bytes
         controls = {*astuple(self.special)}
@@ -217,16 +177,9 @@ class Tokenizer:
         Raises:
             ModelError: the file cannot be written.
         """
-        aside = path.with_name(f"{path.name}.part")
         try:
-            with aside.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            aside.replace(path)
+            write_text(path, self.to_json())
         except OSError as error:
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
             raise ModelError(
                 f"{path}: cannot be written: {error.strerror}; make room or choose another folder, "
                 "then give the same command"
@@ -319,31 +272,6 @@ def refuse_surrogates(text: str, where: str = "") -> None:
             f"{where}character {error.start} is U+{code:04X}, half of a surrogate pair; "
             "decode the input as UTF-8 or UTF-16 first"
         ) from None
-
-
-def _form_steps(form: NormalForm) -> list[normalizers.Normalizer]:
-    match form:
-        case "NFC":
-            return [normalizers.NFC()]
-        case "NFD":
-            return [normalizers.NFD()]
-        case "NFKC":
-            return [normalizers.NFKC()]
-        case "NFKD":
-            return [normalizers.NFKD()]
-        case "none":
-            return []
-
-
-def _normal_form(normalizer: Json | None) -> tuple[NormalForm, str]:
-    """Find the form and the lead again in what ``text_normalizer`` became in the file."""
-    for form in cast("tuple[NormalForm, ...]", get_args(NormalForm)):
-        for lead in (" ", ""):
-            steps = [] if form == "none" else [{"type": form}]
-            steps += [{"type": "Prepend", "prepend": lead}] if lead else []
-            if normalizer == {"type": "Sequence", "normalizers": steps}:
-                return form, lead
-    raise ModelError("changes text in a way this version does not know")
 
 
 def is_over_bytes(pre_tokenizer: Json | None) -> bool:

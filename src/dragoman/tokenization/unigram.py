@@ -19,7 +19,8 @@ from tokenizers import models
 
 from dragoman.tokenization.config import TokenizerConfig
 from dragoman.tokenization.lookup import count_stretches, rank, weigh
-from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer, assemble, word_splitter
+from dragoman.tokenization.stretches import word_splitter
+from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer, assemble
 from dragoman.tokenization.unigram_lattice import LONGEST_PIECE, Floats, Integers, Lattices
 
 CHARACTERS_READ = 2_000_000  # of different words; the most frequent ones. Bounds time and memory

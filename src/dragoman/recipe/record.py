@@ -1,10 +1,9 @@
 """All choices of one run in one frozen record: data, tokenizer, model, training, decoding."""
 
 import copy
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, cast
 
 from pydantic import Field
 
@@ -14,7 +13,6 @@ from dragoman.configfile import (
     read_record,
     read_toml,
     record,
-    suggest,
     to_toml,
     write_record,
 )
@@ -22,14 +20,21 @@ from dragoman.data import AnyCorpus, LengthRule
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError, Mistake
 from dragoman.evaluation import METRICS, MetricName
-from dragoman.models import PRESETS, ModelChoice, ModelConfig
+from dragoman.models import ModelChoice, ModelConfig
+from dragoman.recipe.tables import (
+    CORPORA,
+    anchor,
+    expand_preset,
+    fill_model,
+    leave_one_length,
+    name_kinds,
+)
 from dragoman.tokenization import TokenizerConfig
 from dragoman.training import TrainingConfig, ValidationConfig
 
 SITTING_KEYS = frozenset(
     f"training.{key}" for key in ("stop_after", "max_minutes", "process_timeout", "tensorboard")
 )
-_CORPORA: tuple[Literal["train", "validation", "test"], ...] = ("train", "validation", "test")
 
 
 @record
@@ -92,7 +97,7 @@ def read_recipe(
     """
     path = Path(path)
     table = read_toml(path)
-    _anchor(table, path.parent)
+    anchor(table, path.parent)
     return parse_recipe(table, settings, file=str(path), model=model)
 
 
@@ -113,13 +118,13 @@ def parse_recipe(
     """
     table = copy.deepcopy(table)
     for setting in settings:
-        _leave_one_length(table, setting)
+        leave_one_length(table, setting)
         override(table, setting)
-    _anchor(table, Path.cwd())
-    _name_kinds(table)
+    anchor(table, Path.cwd())
+    name_kinds(table)
     if model is not None:
-        _fill_model(table, model)
-    _expand_preset(table, file)
+        fill_model(table, model)
+    expand_preset(table, file)
     return read_record(Recipe, table, file=file)
 
 
@@ -157,7 +162,7 @@ def _wrong_data(recipe: Recipe) -> Iterator[Mistake]:
         model.architecture == "encoder-only" and model.head == "pieces"
     ):
         wanted, hint = ("text",), 'give plain text: { text = "FILE" }'
-    for name in _CORPORA:
+    for name in CORPORA:
         corpus = getattr(recipe.data, name)
         if corpus is not None and corpus.kind not in wanted:
             problem = f"{_GIVEN[corpus.kind]}, from which {model.architecture} does not learn here"
@@ -207,97 +212,3 @@ def _flat(table: Table, prefix: str = "") -> Table:
         else:
             flat[prefix + key] = value
     return flat
-
-
-def _leave_one_length(table: Table, setting: str) -> None:
-    """Let ``training.steps`` take the place of ``epochs``, and the other way round."""
-    other = {"training.steps": "epochs", "training.epochs": "steps"}
-    training, key = table.get("training"), setting.partition("=")[0].strip()
-    if key in other and isinstance(training, dict):
-        cast("Table", training).pop(other[key], None)
-
-
-def _fill_model(table: Table, model: Table) -> None:
-    chosen = table.setdefault("model", {})
-    if isinstance(chosen, dict) and "preset" not in chosen:
-        named = cast("Table", chosen)
-        if named.get("architecture", model["architecture"]) == model["architecture"]:
-            table["model"] = copy.deepcopy(model) | named
-
-
-def _expand_preset(table: Table, file: str) -> None:
-    model = table.setdefault("model", {})
-    if not isinstance(model, dict):
-        return
-    chosen = cast("Table", model)
-    chosen.setdefault("architecture", "encoder-decoder")
-    if "preset" not in chosen:
-        return
-    preset = chosen.pop("preset")
-    if not isinstance(preset, str) or preset not in PRESETS:
-        hint = suggest(str(preset), list(PRESETS))
-        raise ConfigError("model.preset", f"{preset!r} is not a preset", hint).inside(file=file)
-    table["model"] = copy.deepcopy(PRESETS[preset]) | chosen
-
-
-def _name_kinds(table: Table) -> None:
-    """Let ``{ source, target }`` and ``"pairs.tsv"`` stand for a corpus without naming its kind."""
-    for data, name in _each_corpus(table):
-        value = data[name]
-        if isinstance(value, str):
-            value = {"file": value}
-        if isinstance(value, dict) and "kind" not in value:
-            keys = {"file": "tsv", "text": "text", "images": "images"}
-            kind = next((keys[key] for key in keys if key in value), "files")
-            value = {"kind": kind, **cast("Table", value)}
-        data[name] = value
-    # A form without settings may be named by its kind alone.
-    for section, key in (
-        ("model", "positions"),
-        ("model", "decoder_positions"),
-        ("model", "attention"),
-        ("training", "schedule"),
-        ("training", "optimizer"),
-    ):
-        inner = table.get(section)
-        if isinstance(inner, dict) and isinstance(cast("Table", inner).get(key), str):
-            inner[key] = {"kind": inner[key]}
-    training = table.get("training")
-    optimizer = cast("Table", training).get("optimizer") if isinstance(training, dict) else None
-    if isinstance(optimizer, dict):  # constants alone are those of the paper's
-        cast("Table", optimizer).setdefault("kind", "adam")
-
-
-def _anchor(table: Table, folder: Path) -> None:
-    """Make relative paths of the corpora start from ``folder``, and absolute.
-
-    A recipe kept in a run folder then means the same files wherever it is read.
-    """
-    _anchor_tokenizers(table, folder)
-    for data, name in _each_corpus(table):
-        value = data[name]
-        if isinstance(value, str):
-            data[name] = os.path.abspath(folder / value)
-        elif isinstance(value, dict):
-            files = cast("Table", value)
-            for key in ("source", "target", "file", "text", "images"):
-                if isinstance(files.get(key), str):
-                    files[key] = os.path.abspath(folder / files[key])
-
-
-def _anchor_tokenizers(table: Table, folder: Path) -> None:
-    """Make paths of existing tokenizers start from ``folder``, as those of the corpora do."""
-    tokenizer = table.get("tokenizer")
-    while isinstance(tokenizer, dict):
-        chosen = cast("Table", tokenizer)
-        if isinstance(chosen.get("file"), str):
-            chosen["file"] = os.path.abspath(folder / chosen["file"])
-        tokenizer = chosen.get("target")
-
-
-def _each_corpus(table: Table) -> list[tuple[dict[str, Any], str]]:  # Any: not yet validated
-    data = table.get("data")
-    if not isinstance(data, dict):
-        return []
-    found = cast("dict[str, Any]", data)
-    return [(found, name) for name in _CORPORA if name in found]
