@@ -4,6 +4,8 @@
     python recipes/prepare.py shakespeare input.txt.gz data/shakespeare
     python recipes/prepare.py polarity DIR data/polarity
     python recipes/prepare.py digits data/digits
+    python recipes/prepare.py captions DIR data/3am
+    python recipes/prepare.py news DIR data/mafand-en-swa
 
 Each says where its data comes from. Nothing is downloaded; ``digits`` needs scikit-learn.
 """
@@ -11,7 +13,9 @@ Each says where its data comes from. Nothing is downloaded; ``digits`` needs sci
 import argparse
 import gzip
 import hashlib
-from collections.abc import Iterable
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +77,83 @@ def digits(target: Path) -> None:
         np.savez_compressed(target / f"{name}.npz", images=images, labels=found.target[part])
 
 
+def captions(source: Path, target: Path) -> None:
+    """Image captions, Chinese and English (3AM, Ma et al. 2024), training pairs cleaned.
+
+    DIR holds PART.zh.gz and PART.en.gz for the parts train, val and test.
+    """
+    _parallel(source, target, ("zh", "en"), validation="val")
+
+
+def news(source: Path, target: Path) -> None:
+    """News, English and Swahili (MAFAND, Adelani et al. 2022), training pairs cleaned.
+
+    DIR holds PART.en.gz and PART.swa.gz for the parts train, dev and test.
+    """
+    _parallel(source, target, ("en", "swa"), validation="dev")
+
+
+def _parallel(source: Path, target: Path, languages: tuple[str, str], *, validation: str) -> None:
+    """Write three parts out; only pairs to learn from are ever left out."""
+    parts = {
+        part: [_side(source / f"{part}.{language}.gz") for language in languages]
+        for part in ("train", validation, "test")
+    }
+    for part, sides in parts.items():
+        if len(sides[0]) != len(sides[1]):
+            raise SystemExit(f"{source}: the sides of {part} differ in their number of lines")
+    pairs = list(zip(*parts["train"], strict=True))
+    held_out = [
+        {_key(line) for part in (validation, "test") for line in parts[part][side]}
+        for side in (0, 1)
+    ]
+    kept, dropped = clean(pairs, held_out)
+    for reason, count in sorted(dropped.items()):
+        print(f"train: {count:,} of {len(pairs):,} pairs left out: {reason}")
+    parts["train"] = [[pair[side] for pair in kept] for side in (0, 1)]
+    for part, sides in parts.items():
+        for language, lines in zip(languages, sides, strict=True):
+            _write(target / f"{part}.{language}", lines)
+
+
+def clean(
+    pairs: Iterable[tuple[str, str]], held_out: Sequence[Set[str]]
+) -> tuple[list[tuple[str, str]], Counter[str]]:
+    """Leave out pairs that would flatter a score or teach nothing; count them by reason.
+
+    Lines count as equal when they differ in case, spaces or Unicode form (NFKC) alone. Byte order
+    marks inside of lines go.
+
+    Args:
+        pairs: to learn from.
+        held_out: what the other parts hold, as ``_key`` gives it, a set for each side.
+    """
+    kept: dict[tuple[str, str], tuple[str, str]] = {}
+    dropped: Counter[str] = Counter()
+    for pair in pairs:
+        keys = (_key(pair[0]), _key(pair[1]))
+        if keys[0] in held_out[0] or keys[1] in held_out[1]:
+            dropped["one side is in the other parts"] += 1
+        elif keys[0] == keys[1]:
+            dropped["both sides are the same"] += 1
+        elif keys in kept:
+            dropped["seen before"] += 1
+        else:
+            kept[keys] = (pair[0].replace("\ufeff", ""), pair[1].replace("\ufeff", ""))
+    return list(kept.values()), dropped
+
+
+def _key(line: str) -> str:
+    """Fold what makes no other sentence."""
+    plain = unicodedata.normalize("NFKC", line.replace("\ufeff", "")).casefold()
+    return " ".join(plain.split())
+
+
+def _side(path: Path) -> list[str]:
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        return [line.rstrip("\n") for line in lines]
+
+
 def _write(path: Path, rows: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{row}\n" for row in rows)
@@ -84,7 +165,7 @@ def main() -> None:
     """Run one of the above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for prepare in (inflection, shakespeare, polarity):
+    for prepare in (inflection, shakespeare, polarity, captions, news):
         command = commands.add_parser(prepare.__name__, help=prepare.__doc__.splitlines()[0])
         command.add_argument("source", type=Path)
         command.add_argument("target", type=Path)

@@ -1,9 +1,10 @@
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from dragoman.data import Files, TsvFile
+from dragoman.data import Files, Several, TsvFile
 from dragoman.errors import ConfigError
 from dragoman.models import Learned, ModelConfig
 from dragoman.recipe import differences, parse_recipe, read_recipe, recipe_toml
@@ -202,9 +203,67 @@ def test_a_tokenizer_file_starts_from_the_folder_of_the_recipe(tmp_path: Path) -
     assert tokenizer.target.file == tmp_path / "t.json"
 
 
-def test_sampled_subwords_are_refused_while_training_cannot_use_them() -> None:
-    with pytest.raises(ConfigError, match=r"tokenizer\.sampling: is not part of training yet"):
-        parse_recipe({"data": DATA, "tokenizer": {"sampling": {"kind": "dropout"}}})
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ({"tokenizer": {"sampling": {"kind": "dropout"}}}, "tokenizer.sampling"),
+        ({"data": {"filters": {"drop": ["duplicate"]}}}, "data.filters"),
+        ({"data": {"case_augmentation": {"upper": 0.1}}}, "data.case_augmentation"),
+        ({"data": {"prepared": "ids"}}, "data.prepared"),
+    ],
+)
+def test_what_only_pairs_can_have_is_refused_for_other_models(
+    table: dict[str, dict[str, object]], key: str
+) -> None:
+    data = {"train": {"text": "a.txt"}, **table.get("data", {})}
+    model = {"architecture": "decoder-only"}
+    with pytest.raises(ConfigError, match=rf"{re.escape(key)}: is for models that translate"):
+        parse_recipe({**table, "data": data, "model": model})
+    parse_recipe({**table, "data": {**DATA, **table.get("data", {})}})
+
+
+# Several corpora.
+
+
+def test_a_list_of_corpora_is_one_that_stands_for_several() -> None:
+    parts = [{"source": "a.en", "target": "a.de"}, "b.tsv"]
+    short = parse_recipe({"data": {"train": parts}})
+    long = parse_recipe({"data": {"train": {"kind": "several", "parts": parts}}})
+    assert short == long
+    assert isinstance(short.data.train, Several)
+    assert [part.kind for part in short.data.train.parts] == ["files", "tsv"]
+    assert parse_recipe(tomllib.loads(recipe_toml(short))) == short
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ([{"file": "a.tsv", "weight": 2}, "b.tsv"], r"data\.train\.parts: some have a weight"),
+        ([{"file": "a.tsv", "wieght": 2}], r"^data\.train\.parts\.1\.wieght: .*weight\?$"),
+        ({"parts": ["a.tsv"], "temperature": 0.5}, r"data\.train\.temperature"),
+        (
+            {"parts": ["a.tsv", "b.tsv"], "stages": [{"weights": [1]}]},
+            r"data\.train\.stages\.1\.weights: 1 weights for 2 corpora",
+        ),
+        (
+            {"parts": ["a.tsv"], "stages": [{"weights": [1]}, {"weights": [1]}]},
+            r"data\.train\.stages\.1\.until: stages must follow each other",
+        ),
+        (
+            {"parts": ["a.tsv"], "stages": [{"weights": [1], "until": 4}]},
+            r"data\.train\.stages\.1\.until: the last stage has an end",
+        ),
+        ({"parts": ["a.tsv"], "stages": [{"weights": [0]}]}, r"nothing is left to learn from"),
+        ([], r"data\.train\.parts: there is no corpus"),
+        (
+            [{"file": f"{name}.tsv", "target_language": name} for name in ("de", "en")] + ["c.tsv"],
+            r"data\.train\.parts\.3\.target_language: is not given; .*de, en",
+        ),
+    ],
+)
+def test_what_is_wrong_with_several_corpora_is_located(train: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_recipe({"data": {"train": train}})
 
 
 RECIPES = Path(__file__).parent.parent / "recipes"

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from dragoman.data import (
         Files,
         ImageFile,
+        ParallelCorpus,
         Text,
         TsvFile,
+        corpus_of_file,
         decode_lines,
         is_blank,
         read_aligned,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         read_text,
     )
     from dragoman.decoding import BeamSearch, Sampling
+    from dragoman.documents import FillOptions, fill_document
     from dragoman.errors import DragomanError
     from dragoman.language_model import Continuation, LanguageModel
     from dragoman.models import ModelConfig, build_model
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
         verify_resume,
     )
     from dragoman.tokenization import Tokenizer
-    from dragoman.translator import Translation, Translator, one_line
+    from dragoman.translator import Translation, Translator, one_line, translate_fragments
 
 _HOMES = {
     "BeamSearch": "dragoman.decoding",
@@ -54,9 +57,11 @@ _HOMES = {
     "Continuation": "dragoman.language_model",
     "DragomanError": "dragoman.errors",
     "Files": "dragoman.data",
+    "FillOptions": "dragoman.documents",
     "ImageFile": "dragoman.data",
     "LanguageModel": "dragoman.language_model",
     "ModelConfig": "dragoman.models",
+    "ParallelCorpus": "dragoman.data",
     "Recipe": "dragoman.recipe",
     "Sampling": "dragoman.decoding",
     "Text": "dragoman.data",
@@ -68,10 +73,12 @@ _HOMES = {
     "build_model": "dragoman.models",
     "choose_recipe": "dragoman.run",
     "compare": "dragoman.run",
+    "corpus_of_file": "dragoman.data",
     "decode_lines": "dragoman.data",
     "diagnose": "dragoman.run",
     "evaluate": "dragoman.run",
     "evaluate_alternatives": "dragoman.run",
+    "fill_document": "dragoman.documents",
     "is_blank": "dragoman.data",
     "load_model": "dragoman.run",
     "measure": "dragoman.run",
@@ -85,6 +92,7 @@ _HOMES = {
     "read_text": "dragoman.data",
     "recipe_toml": "dragoman.recipe",
     "train": "dragoman.run",
+    "translate_fragments": "dragoman.translator",
     "verify_resume": "dragoman.run",
 }
 _FOLDERS = (
@@ -105,9 +113,11 @@ __all__ = [
     "Continuation",
     "DragomanError",
     "Files",
+    "FillOptions",
     "ImageFile",
     "LanguageModel",
     "ModelConfig",
+    "ParallelCorpus",
     "Recipe",
     "Sampling",
     "Text",
@@ -119,10 +129,12 @@ __all__ = [
     "build_model",
     "choose_recipe",
     "compare",
+    "corpus_of_file",
     "decode_lines",
     "diagnose",
     "evaluate",
     "evaluate_alternatives",
+    "fill_document",
     "is_blank",
     "load_model",
     "measure",
@@ -136,6 +148,7 @@ __all__ = [
     "read_text",
     "recipe_toml",
     "train",
+    "translate_fragments",
     "verify_resume",
 ]
 

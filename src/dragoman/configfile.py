@@ -91,6 +91,8 @@ def _without(table: Mapping[str, Any], places: Sequence[tuple[int | str, ...]]) 
         for part in place[:-1]:
             if isinstance(inner, dict) and part in inner:
                 inner = cast("Table", inner)[str(part)]
+            elif isinstance(inner, list) and isinstance(part, int):
+                inner = cast("list[Any]", inner)[part]
         if isinstance(inner, dict):
             cast("Table", inner).pop(str(place[-1]), None)
     return copied

@@ -111,3 +111,55 @@ def test_a_wrong_command_line_is_explained(
 ) -> None:
     assert main(["check", *command]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_all_corpora_of_a_recipe_are_checked_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = clean(200)
+    for name, pairs in (
+        ("one", texts[:100]),
+        ("two", texts[100:]),
+        ("known", texts[100:110]),
+        ("new", [(f"neu {n} {chr(97 + n)}", f"new {n} {chr(97 + n)}") for n in range(10)]),
+    ):
+        write(tmp_path / name, pairs)
+    recipe = tmp_path / "r.toml"
+    file = '{{ source = "{0}/a.de", target = "{0}/a.en"{1} }}'.format
+    recipe.write_text(
+        f"[data]\ntrain = [{file('one', '')}, {file('two', '')}]\n"
+        f"validation = [{file('new', '')}, {file('known', '')}]\n"
+        f"test = {file('new', '')}\n",
+        encoding="utf-8",
+    )
+    assert main(["check", str(recipe), "--json"]) == 2
+    sets = json.loads(capsys.readouterr().out)["sets"]
+    named = {each["name"]: each for each in sets}
+    assert [*named] == ["train 1", "train 2", "validation 1", "validation 2", "test"]
+    assert [each["pairs"] for each in sets] == [100, 100, 10, 10, 10]
+    assert any("training needs about" in note for note in named["train 1"]["notes"])
+    overlap = {
+        name: [f for f in each["findings"] if f["kind"] == "overlap"]
+        for name, each in named.items()
+    }
+    assert not overlap["train 1"]
+    assert len(overlap["train 2"][0]["lines"]) == 10
+    assert "as in train 2 line 1" in overlap["validation 2"][0]["samples"][0]["detail"]
+    assert "as in test line 1" in overlap["validation 1"][0]["samples"][0]["detail"]
+    assert main(["check", str(recipe), "--fix", str(tmp_path / "out")]) == 2
+    assert "give a single one" in capsys.readouterr().err
+
+
+def test_the_same_sentences_into_another_language_are_no_overlap(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, clean(100))
+    part = '{{ source = "a.de", target = "a.en", target_language = "{}" }}'.format
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(
+        f"[data]\ntrain = [{part('en')}, {part('fr')}]\nvalidation = {part('cs')}\n",
+        encoding="utf-8",
+    )
+    main(["check", str(recipe), "--json"])
+    sets = json.loads(capsys.readouterr().out)["sets"]
+    assert [f for each in sets for f in each["findings"] if f["kind"] == "overlap"] == []

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dragoman.data.batching import Batch, Batches, collate, pad_rows, pair_batches
-from dragoman.data.corpus import read_lines
+from dragoman.data.division import BATCH_COST
 from dragoman.data.lengths import LengthRule, Origin, apply_length_rule
-from dragoman.data.planning import BATCH_COST, BatchPlan, Shapes, group_by_length, plan_batches
+from dragoman.data.lines import read_lines
+from dragoman.data.planning import BatchPlan, Shapes, group_by_length, plan_batches
 from dragoman.data.store import IdStore
 from dragoman.errors import CheckpointError, DataError
 from dragoman.tokenization import SpecialIds
@@ -40,7 +42,7 @@ def two_sides(lengths: list[tuple[int, int]]) -> tuple[Integers, Integers]:
     return source, target
 
 
-def slots(batches: list[Integers], lengths: Integers) -> Integers:
+def slots(batches: Iterable[Integers], lengths: Integers) -> Integers:
     """Count tokens and padding of one side of each batch."""
     return np.array([len(batch) * lengths[batch].max() for batch in batches])
 
@@ -101,7 +103,7 @@ def test_a_plan_costs_no_more_than_filling_batches_in_sorted_order(
 ) -> None:
     source, target = two_sides(lengths)
     budget = 100 + extra
-    planned = BatchPlan(source, target, budget=budget).deal()
+    planned = BatchPlan.of(source, target, budget=budget).deal()
     cost = (slots(planned, source) + slots(planned, target)).sum()
     for side, other in ((source, target), (target, source)):
         alike = np.full_like(other, other.max())
@@ -115,7 +117,7 @@ def test_a_plan_costs_no_more_than_filling_batches_in_sorted_order(
 def test_pairs_of_the_same_lengths_fill_batches_without_padding() -> None:
     # 4 x 2 and 2 x 4 tokens fill a budget of 8.
     source, target = integers(2, 4, 2, 4, 2, 2), integers(2, 4, 2, 4, 2, 2)
-    batches = BatchPlan(source, target, budget=8).deal()
+    batches = BatchPlan.of(source, target, budget=8).deal()
     assert sorted(batch.tolist() for batch in batches) == [[0, 2, 4, 5], [1, 3]]
 
 
@@ -125,20 +127,20 @@ def test_a_batch_more_must_save_its_cost_in_padding(short: int, batches: int) ->
     # are not; a batch costs 100 * BATCH_COST.
     assert 2 < 100 * BATCH_COST < 96
     lengths = integers(50, short)
-    assert len(BatchPlan(lengths, lengths, budget=100)) == batches
+    assert len(BatchPlan.of(lengths, lengths, budget=100)) == batches
 
 
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_a_pair_longer_than_the_budget_is_alone_wherever_it_stands(place: int) -> None:
     source, target = np.insert(np.full(6, 2), place, 3), np.insert(np.full(6, 2), place, 20)
-    batches = BatchPlan(source, target, budget=8).deal()
+    batches = BatchPlan.of(source, target, budget=8).deal()
     assert [place] in [batch.tolist() for batch in batches]
     assert sorted(len(batch) for batch in batches) == [1, 2, 4]
 
 
 def test_only_pairs_of_the_same_lengths_change_places_and_all_of_them_do() -> None:
     lengths = np.repeat(integers(3, 5, 8), 40)
-    plan = BatchPlan(lengths, lengths, budget=40)
+    plan = BatchPlan.of(lengths, lengths, budget=40)
     first, second = (plan.deal(np.random.default_rng(seed)) for seed in (1, 2))
     assert [lengths[batch].tolist() for batch in first] != [lengths[b].tolist() for b in second]
     assert {tuple(sorted(batch)) for batch in first}.isdisjoint(tuple(sorted(b)) for b in second)
@@ -153,7 +155,7 @@ def test_what_makes_no_batches_is_an_error(
     source: list[int], target: list[int], budget: int
 ) -> None:
     with pytest.raises(ValueError, match=r"make no batches|must be at least 1"):
-        BatchPlan(integers(*source), integers(*target), budget=budget)
+        BatchPlan.of(integers(*source), integers(*target), budget=budget)
 
 
 long_lengths = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1)
@@ -171,7 +173,7 @@ def dealt_shapes(
 def test_no_deal_makes_a_batch_larger_than_its_plan_says(
     lengths: list[tuple[int, int]], budget: int
 ) -> None:
-    plan = BatchPlan(*two_sides(lengths), budget=budget)
+    plan = BatchPlan.of(*two_sides(lengths), budget=budget)
     bounds = np.stack(plan.shapes(), axis=1)
     assert len(bounds) == len(plan)
     assert bounds[:, 0].sum() == len(lengths)
@@ -184,7 +186,7 @@ def test_the_heaviest_pairs_reach_the_shape_that_the_plan_says(
     lengths: list[tuple[int, int]], budget: int
 ) -> None:
     source, target = two_sides(lengths)
-    plan = BatchPlan(source, target, budget=budget)
+    plan = BatchPlan.of(source, target, budget=budget)
     for number, (rows, longest_source, longest_target) in enumerate(
         zip(*plan.shapes(), strict=True)
     ):
@@ -200,7 +202,7 @@ def test_the_heaviest_pairs_reach_the_shape_that_the_plan_says(
 
 def test_a_batch_may_meet_the_longest_of_its_cells_on_both_sides() -> None:
     # 65 and 66 are one cell, 65 to 66, as long pairs are: any two of the three may share a batch.
-    plan = BatchPlan(integers(65, 66, 65), integers(66, 65, 65), budget=132)
+    plan = BatchPlan.of(integers(65, 66, 65), integers(66, 65, 65), budget=132)
     assert [side.tolist() for side in plan.shapes()] == [[1, 2], [66, 66], [66, 66]]
     assert plan.heaviest(0).tolist() == [0]
     assert sorted(plan.heaviest(1).tolist()) == [0, 1]
@@ -292,7 +294,7 @@ def token_batches(pairs: int = 50, *, seed: int = 1, shuffle: bool = True) -> Ba
     return pair_batches(*stores(pairs), budget=60, special=SPECIAL, seed=seed, shuffle=shuffle)
 
 
-def pair_ids(batches: list[Batch]) -> list[list[int]]:
+def pair_ids(batches: Iterable[Batch]) -> list[list[int]]:
     return [batch.pairs.tolist() for batch in batches]
 
 
@@ -359,7 +361,7 @@ def test_after_the_last_batch_of_an_epoch_comes_the_next_epoch() -> None:
 def test_order_follows_from_plan_seed_and_epoch_alone(shuffle: bool) -> None:
     # Written out here, so that a run of an older version can go on.
     sources, targets = stores(50)
-    plan = BatchPlan(sources.lengths + 1, targets.lengths + 1, budget=60)
+    plan = BatchPlan.of(sources.lengths + 1, targets.lengths + 1, budget=60)
     expected = [
         [
             pairs.tolist()

@@ -22,6 +22,7 @@ from dragoman.errors import (
 )
 from dragoman.evaluation import Validation
 from dragoman.models import SequenceToSequence
+from dragoman.recipe import read_recipe
 from dragoman.run import compare, draw_comparison, evaluate
 from dragoman.run.compare import default_folder
 from dragoman.run.comparison.events import (
@@ -33,8 +34,10 @@ from dragoman.run.comparison.events import (
 from dragoman.run.comparison.file import plan_runs, read_comparison
 from dragoman.run.comparison.job import Job, run_job
 from dragoman.run.comparison.log import RunLog
+from dragoman.run.comparison.sentences import read_validation
 from dragoman.run.comparison.variant import run_variant
 from dragoman.run.tasks import prepare_task
+from dragoman.run.tasks.pairs import read_all_pairs
 from dragoman.run.tasks.translation import Translation
 from dragoman.training import Notice, StepDone, Stopped
 from dragoman.translator import Translator
@@ -561,3 +564,48 @@ def test_the_comparisons_of_the_project_read() -> None:
     for file in found:
         planned = plan_runs(read_comparison(file), file)
         assert len({one.variant.name for one in planned}) == len(planned) > 15
+
+
+ONE = 'train = { source = "train.de", target = "train.en" }'
+TAGGED = '{ source = "train.de", target = "train.en", target_language = "%s" }'
+
+
+def test_several_corpora_are_compared_and_measured_on_all_sets(tmp_path: Path) -> None:
+    file = write_files(tmp_path, '[[variant]]\nname = "one"\n[[variant]]\nname = "two"\n')
+    both = (
+        '{ source = "train.de", target = "train.en" }, { source = "test.de", target = "test.en" }'
+    )
+    text = RECIPE.replace(ONE, f"train = [{both}]").replace(
+        'test = { source = "test.de", target = "test.en" }', f"test = [{both}]"
+    )
+    (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
+    list(compare(file, tmp_path / "run"))
+    found = [*(tmp_path / "run").rglob("hypotheses.txt")]
+    assert len(found) == 2
+    assert {len(path.read_text("utf-8").splitlines()) for path in found} == {40 + 8}
+
+
+def test_several_target_languages_have_no_common_measure(tmp_path: Path) -> None:
+    file = write_files(tmp_path)
+    parts = ", ".join(TAGGED % language for language in ("de", "en"))
+    text = RECIPE.replace(ONE, f"train = [{parts}]")
+    for name in ("validation", "test"):
+        text = text.replace(f"{name} = {{", f'{name} = {{ target_language = "de",')
+    (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"data\.train: 2 target languages have no common"):
+        next(compare(file, tmp_path / "run"))
+
+
+def test_what_is_held_out_is_drawn_again_behind_the_same_filters(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    text = RECIPE.replace('validation = { source = "train.de", target = "train.en" }\n', "")
+    text = text.replace(
+        "[tokenizer]", 'hold_out = 5\nfilters = { drop = ["overlap"] }\n[tokenizer]'
+    )
+    (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
+    recipe = read_recipe(tmp_path / "recipe.toml")
+    held_out = read_all_pairs(recipe, tmp_path / "run").validation
+    assert held_out is not None
+    found = read_validation(recipe)
+    assert found.sources == tuple(pair.source for pair in held_out.pairs)
+    assert len(found.sources) == 5

@@ -35,7 +35,7 @@ def test_epochs_see_every_target_piece_as_often_whatever_the_accumulation(tmp_pa
         last = [event for event in events if isinstance(event, StepDone)][-1]
         assert (started.batches_per_epoch * 2) % 5 != 0
         assert last.step == started.steps
-        targets = read_all_pairs(recipe, folder / "run", reuse=True).train.targets
+        targets = read_all_pairs(recipe, folder / "run", reuse=True).train[0].store.targets
         assert last.target_tokens == 2 * sum(targets.lengths + 1)
 
 

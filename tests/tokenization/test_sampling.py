@@ -68,6 +68,27 @@ def test_segmentations_come_as_often_as_the_algorithm_makes_them() -> None:
         assert found[cut] / times == pytest.approx(share, abs=0.015)  # 4 standard deviations
 
 
+def test_a_sampler_gives_the_same_shares_with_fewer_numbers() -> None:
+    # The same by hand as above; the lead is a piece of its own, as no merge begins with it.
+    reserved = TokenizerConfig().reserved_pieces
+    vocabulary = {each: n for n, each in enumerate((*reserved, *" abc", "ab", "abc", "bc"))}
+    merges = [("a", "b"), ("ab", "c"), ("b", "c")]
+    model = models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>", byte_fallback=True)
+    tokenizer = assemble(model, "NFC")
+    expected = {"abc": 9 / 16, "ab c": 3 / 16, "a bc": 3 / 16, "a b c": 1 / 16}
+    times = 20_000
+    for longest in (module.LONGEST_REMEMBERED, 0):  # remembered, and by the slow twin
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "LONGEST_REMEMBERED", longest)
+            sampler = SubwordSampler(tokenizer, MergeDropout(chance=0.25))
+            rng = random.Random(3)
+            drawn = (sampler.encode("abc", rng.random)[1:] for _ in range(times))
+            found = Counter(" ".join(tokenizer.pieces(ids)) for ids in drawn)
+        assert found.keys() == expected.keys()
+        for cut, share in expected.items():
+            assert found[cut] / times == pytest.approx(share, abs=0.015)
+
+
 @given(text=texts)
 def test_without_dropping_anything_text_is_cut_as_ever(text: str) -> None:
     assert dropout.encode(text, lambda: 0.999) == bpe.encode(text)

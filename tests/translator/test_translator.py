@@ -7,6 +7,7 @@ import torch
 from dragoman.data import read_lines
 from dragoman.errors import ConfigError, ModelError
 from dragoman.translator import Translator
+from dragoman.translator.planning import cut_before_words
 from tests.fixtures import GERMAN, tiny_folder, tiny_translator
 
 # Field report 6, and the lines of other reports that must not end, split or move anything.
@@ -138,7 +139,7 @@ def test_a_split_source_is_translated_part_by_part() -> None:
     translator = tiny_translator(learned=16)
     long = " ".join(GERMAN * 4)
     ids = translator.bundle.source_tokenizer.encode(long)
-    parts = translator._split(ids)  # pyright: ignore[reportPrivateUsage]  # its law
+    parts = list(cut_before_words(ids, translator.bundle.source_tokenizer.pieces(ids), 15))
     assert [piece for part in parts for piece in part] == list(ids)
     assert all(0 < len(part) <= 15 for part in parts)
     assert all(translator.bundle.source_tokenizer.pieces(part)[0][0] == " " for part in parts)

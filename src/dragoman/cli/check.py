@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,31 @@ import typer
 from dragoman.errors import ConfigError
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How files are written, as far as their names do not say."""
+
+    columns: str | None
+    encoding: str | None
+
+    def refuse(self, recipe: Path) -> None:
+        """Refuse what stands in a recipe.
+
+        Raises:
+            ConfigError: it was given as an option.
+        """
+        for option, given in (("--columns", self.columns), ("--encoding", self.encoding)):
+            if given is not None:
+                raise ConfigError(option, f"{recipe} says this itself", "set it there")
+
+
 def check(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="source<TAB>target files, or one RECIPE.toml.", metavar="[FILE]..."),
+        typer.Argument(
+            help="Pairs in tsv, csv, jsonl, parquet, tmx, po, mo, xliff or ts; or a RECIPE.toml.",
+            metavar="[FILE]...",
+        ),
     ] = None,
     source: Annotated[Path | None, typer.Option(help="Instead of FILE: source text.")] = None,
     target: Annotated[Path | None, typer.Option(help="Its translations, line by line.")] = None,
@@ -24,6 +46,13 @@ def check(
     validation_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
     test_source: Annotated[Path | None, typer.Option(help="As --validation-source.")] = None,
     test_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Source and target in FILE: columns, paths or languages, as en,de."),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of text files, such as cp1252; found by itself if marked.")
+    ] = None,
     model: Annotated[
         Path | None, typer.Option(help="Folder whose tokenizer is tried on the text.")
     ] = None,
@@ -35,39 +64,39 @@ def check(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """Find faults in parallel text. Exit status 2 if training on it would be wrong."""
-    from dragoman.data.check import Report  # loads torch
-    from dragoman.data.check import check as check_corpus
+    from dragoman.data.check import Report, check_sets  # loads torch
     from dragoman.data.check import fix as fix_corpus
 
     given = files or []
-    pair = _two_files(source, target, "source", "target")
+    form = _Form(columns, encoding)
+    pair = _two_files(source, target, "source", "target", encoding)
     if (pair is None) == (not given):
         raise ConfigError("", "give FILE, or both --source and --target")
     validation = _two_files(
-        validation_source, validation_target, "validation-source", "validation-target"
+        validation_source, validation_target, "validation-source", "validation-target", encoding
     )
-    test = _two_files(test_source, test_target, "test-source", "test-target")
-    named = [("train", pair)] if pair is not None else _named(given)
-    if pair is None and given[0].suffix == ".toml":
-        named, validation, test = _of_recipe(given, validation, test)
-    if len(named) > 1 and (validation or test or fix):
+    test = _two_files(test_source, test_target, "test-source", "test-target", encoding)
+    held_out = [(name, c) for name, c in (("validation", validation), ("test", test)) if c]
+    named = [("train", pair)] if pair is not None else []
+    recipe = given[0] if pair is None and given[0].suffix == ".toml" else None
+    if recipe is not None:
+        form.refuse(recipe)
+        named, held_out = _of_recipe(given, dict(held_out))
+    elif pair is None:
+        named = _named(given, form)
+    if len(named) > 1 and (fix or (held_out and recipe is None)):
         raise ConfigError("", "several files are checked one by one", "give a single one")
     tokenizers = _tokenizers(model)
+    together = [named] if recipe is not None else [[each] for each in named]
     found: list[Any] = []  # Any: naming the type loads torch
-    for name, corpus in named:
-        report = check_corpus(
-            corpus,
-            validation=validation,
-            test=test,
-            tokenizers=tokenizers,
-            samples=samples,
-            name=name,
-        )
-        found += report.sets
-    together = Report(sets=tuple(found))
+    for sets in together:
+        found += check_sets(sets, held_out, tokenizers=tokenizers, samples=samples).sets
+    if recipe is not None:
+        found[: len(named)] = _with_needs(found[: len(named)], recipe)
+    report = Report(sets=tuple(found))
     fixed = fix_corpus(named[0][1], found[0], fix) if fix is not None else None
-    _print(together, fixed, json_output)
-    if together.wrong:
+    _print(report, fixed, json_output)
+    if report.wrong:
         raise typer.Exit(2)
 
 
@@ -85,37 +114,85 @@ def _print(report: Any, fixed: Any, as_json: bool) -> None:  # Any: naming the t
         )
 
 
-def _two_files(source: Path | None, target: Path | None, left: str, right: str) -> Any:
+def _two_files(
+    source: Path | None, target: Path | None, left: str, right: str, encoding: str | None
+) -> Any:
     """Make a corpus of two files, or of none."""
     from dragoman.data import Files  # loads torch
 
     if (source is None) != (target is None):
         raise ConfigError("", f"give both --{left} and --{right}")
-    return None if source is None or target is None else Files(source=source, target=target)
+    if source is None or target is None:
+        return None
+    try:
+        return Files(source=source, target=target, encoding=encoding)
+    except ConfigError as error:
+        raise _as_options(error) from None
 
 
-def _named(files: Sequence[Path]) -> list[tuple[str, Any]]:  # Any: naming the type loads torch
-    """Make a corpus of each file."""
-    from dragoman.data import TsvFile  # loads torch
+def _named(files: Sequence[Path], form: _Form) -> list[tuple[str, Any]]:  # Any: loads torch
+    """Make a corpus of each file, by its name."""
+    from dragoman.data import corpus_of_file  # loads torch
 
-    if len(files) == 1:
-        return [("train", TsvFile(file=files[0]))]
-    return [(file.name, TsvFile(file=file)) for file in files]
+    columns = form.columns.split(",") if form.columns is not None else []
+    try:
+        corpora = [corpus_of_file(file, columns, encoding=form.encoding) for file in files]
+    except ConfigError as error:
+        raise _as_options(error) from None
+    names = ["train"] if len(files) == 1 else [file.name for file in files]
+    return list(zip(names, corpora, strict=True))
+
+
+def _as_options(error: ConfigError) -> ConfigError:
+    """Name options where the library names keys."""
+    return ConfigError.together(
+        replace(mistake, place="--columns" if "language" in mistake.place else f"--{mistake.place}")
+        for mistake in error.mistakes
+    )
 
 
 def _of_recipe(
-    files: Sequence[Path], validation: Any, test: Any
-) -> tuple[list[tuple[str, Any]], Any, Any]:
-    """Take the corpora of a recipe; its own validation and test sets yield to those given."""
-    from dragoman.data import Files, TsvFile  # loads torch
+    files: Sequence[Path], given: dict[str, Any]
+) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """Take the corpora of a recipe, those to learn from and those held out.
+
+    Its own validation and test sets yield to those given.
+    """
+    from dragoman.data import ParallelCorpus, Several  # loads torch
     from dragoman.recipe import read_recipe
 
     if len(files) > 1:
         raise ConfigError("", "a recipe is checked alone", "give no other file")
     data = read_recipe(files[0]).data
-    if not isinstance(data.train, Files | TsvFile):
+    if not isinstance(data.train, ParallelCorpus | Several):
         raise ConfigError("data.train", "is no parallel text", "check works on pairs")
-    return [("train", data.train)], validation or data.validation, test or data.test
+    held_out = {"validation": data.validation, "test": data.test} | given
+    return _each("train", data.train), [
+        named for name, corpus in held_out.items() if corpus for named in _each(name, corpus)
+    ]
+
+
+def _each(name: str, corpus: Any) -> list[tuple[str, Any]]:  # Any: naming the type loads torch
+    """Name every corpus of a set; numbers are those that messages about a recipe have."""
+    from dragoman.data import parts_of  # loads torch
+
+    parts = parts_of(corpus)
+    if len(parts) == 1:
+        return [(name, parts[0])]
+    return [(f"{name} {number}", part) for number, part in enumerate(parts, start=1)]
+
+
+def _with_needs(reports: Sequence[Any], recipe: Path) -> list[Any]:  # Any: loads torch
+    """Note at the first set what training by the recipe will need for all of them."""
+    from dragoman.recipe import read_recipe, training_needs
+
+    needs = training_needs(read_recipe(recipe))
+    if needs is None:
+        return [*reports]
+    characters = sum(r.source.characters + r.target.characters for r in reports)
+    lines = needs.lines(pairs=sum(r.pairs for r in reports), characters=characters)
+    first = replace(reports[0], notes=(*reports[0].notes, *lines))
+    return [first, *reports[1:]]
 
 
 def _tokenizers(model: Path | None) -> tuple[Any, ...]:  # Any: naming the type loads torch

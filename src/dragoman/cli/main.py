@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,6 +19,8 @@ import typer
 import dragoman
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
+from dragoman.cli.documents import Files, check_format, translate_document
+from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
 from dragoman.cli.measuring import evaluate, score
@@ -80,34 +83,61 @@ def translate(
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
+    sentences: Annotated[
+        bool, typer.Option("--sentences", help="Translate each sentence of a line on its own.")
+    ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
     dtype: Dtype = "auto",
     engine: Annotated[str, typer.Option(help="auto, torch.")] = "auto",
-    format: Annotated[str, typer.Option(help="text: one segment a line.")] = "text",
+    format: Annotated[
+        str, typer.Option(help="text: one segment a line; html, po, qt, tmx, xliff: a document.")
+    ] = "text",
+    target_language: Annotated[
+        str | None, typer.Option(help="For a model of several, or a TMX of several.")
+    ] = None,
+    source_language: Annotated[str | None, typer.Option(help="For a TMX of several.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="In a document, also what has a translation.")
+    ] = False,
+    review: Annotated[
+        bool, typer.Option(help="In a document, mark what was filled for review.")
+    ] = True,
     json_lines: Json = False,
 ) -> None:
-    """Translate line by line: exactly one line out for each line in.
+    """Translate line by line, exactly one line out for each line in, or fill a document.
 
-    Blank lines stay blank and lines without letters are copied.
+    Blank lines stay blank and lines without letters are copied. Of a document the targets are
+    filled and nothing else changes.
     """
+    check_format(format, input, n_best=n_best, json_lines=json_lines)
+    load = partial(dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine)
+    search: dict[str, Any] = {  # Any: as the library has them
+        "beam": beam,
+        "alpha": alpha,
+        "max_length": max_length,
+        "too_long": too_long,
+        "sentences": sentences,
+        "batch_tokens": batch_tokens,
+        "target_language": target_language,
+    }
     if format != "text":
-        raise ConfigError("--format", f"{format!r} is not a format", "choose from text")
-    translator = dragoman.Translator.load(model, device=device, dtype=dtype, engine=engine)
+        filling = {"overwrite": overwrite, "review": review}
+        if format == "tmx":
+            filling |= {"source_language": source_language, "target_language": target_language}
+        translate_document(Files(input, output, format), load, search, filling)
+        return
+    translator = load()
     unfinished: list[str] = []
     with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(
             lines,
-            beam=beam,
-            alpha=alpha,
+            **search,
             n_best=n_best,
-            max_length=max_length,
-            too_long=too_long,
-            batch_tokens=batch_tokens,
             at_once=1 if input is None and sys.stdin.isatty() else 0,
         )
         for number, translation in enumerate(translations, start=1):
-            if translation.parts > 1:
+            if translation.parts > 1 and not sentences:
                 say(f"line {number}: longer than the model takes; in {translation.parts} parts")
             if translation.shortened:
                 unfinished.append(f"line {number}: longer than the model takes; {too_long}")
@@ -152,6 +182,7 @@ def doctor(json_output: Json = False) -> None:
 
 
 app.command()(check)
+app.command()(get)
 app.command()(compare)
 app.command()(verify_resume)
 app.add_typer(inspect)

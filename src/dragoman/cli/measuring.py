@@ -8,7 +8,15 @@ import typer
 
 import dragoman
 from dragoman.cli.lines import lines_out
-from dragoman.cli.options import Alpha, BatchTokens, Beam, Device, Json, ModelFolder
+from dragoman.cli.options import (
+    Alpha,
+    BatchTokens,
+    Beam,
+    Device,
+    Json,
+    ModelFolder,
+    TargetLanguage,
+)
 from dragoman.errors import ConfigError, ModelError
 
 SourceFile = Annotated[
@@ -18,7 +26,8 @@ TargetFile = Annotated[
     Path | None, typer.Option("--target", help="Its translations or labels, line by line.")
 ]
 PairsFile = Annotated[
-    Path | None, typer.Option("--file", help="Instead of both: two columns, tab between.")
+    Path | None,
+    typer.Option("--file", help="Instead of both: one file of pairs; its name says its format."),
 ]
 TextFile = Annotated[Path | None, typer.Option("--text", help="Plain text; may be .gz.")]
 
@@ -29,6 +38,7 @@ def score(
     target: TargetFile = None,
     file: PairsFile = None,
     text: TextFile = None,
+    target_language: TargetLanguage = None,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
     json_lines: Json = False,
@@ -40,6 +50,7 @@ def score(
     scores: Any  # Any: naming the types loads torch
     corpus = _corpus(source, target, file, text)
     if text is not None:
+        _refuse({"--target-language": target_language is not None}, "is for pairs, not for --text")
         loaded = dragoman.LanguageModel.load(model, device=device)
         scores = loaded.score(list(dragoman.read_lines(text)), batch_tokens=batch_tokens)
     else:
@@ -49,6 +60,7 @@ def score(
             [pair.source for pair in pairs],
             [pair.target for pair in pairs],
             batch_tokens=batch_tokens,
+            target_language=target_language,
         )
     for number, scored in enumerate(scores, start=1):
         if not json_lines:
@@ -83,6 +95,7 @@ def evaluate(
     ] = False,
     hypotheses: Annotated[Path | None, typer.Option(help="Keep the translations here.")] = None,
     tokenize: Annotated[str, typer.Option(help="sacreBLEU tokenizer, such as zh or char.")] = "",
+    target_language: TargetLanguage = None,
     beam: Beam = 4,
     alpha: Alpha = 0.6,
     batch_tokens: BatchTokens = 4096,
@@ -98,25 +111,36 @@ def evaluate(
     corpus = _corpus(source, target, file, text, images=images, documents=documents)
     loaded = dragoman.load_model(model, device=device)
     if isinstance(loaded, dragoman.Translator):
-        if not isinstance(corpus, dragoman.Files | dragoman.TsvFile):
+        if not isinstance(corpus, dragoman.ParallelCorpus):
             problem = "a translator is measured on --source and --target, or --file"
             raise ModelError(f"{model}: {problem}")
         search = dragoman.BeamSearch(beam=beam, alpha=alpha)
-        options: dict[str, Any] = {"search": search, "batch_tokens": batch_tokens}  # Any: of each
+        options: dict[str, Any] = {
+            "corpus": corpus,
+            "search": search,
+            "batch_tokens": batch_tokens,
+            "target_language": target_language,
+        }  # Any: of each
         if metrics is not None:
             options["metrics"] = metrics.split(",")
         if alternatives:
             if tokenize:
                 raise ConfigError("--tokenize", "is for BLEU, and --alternatives has none")
-            found = dragoman.evaluate_alternatives(loaded, corpus, **options)
+            found = dragoman.evaluate_alternatives(loaded, **options)
         else:
-            found = dragoman.evaluate(loaded, corpus, tokenize=tokenize, **options)
+            found = dragoman.evaluate(loaded, tokenize=tokenize, **options)
         if hypotheses is not None:
             with lines_out(hypotheses) as write:
                 for line in found.hypotheses:
                     write(dragoman.one_line(line))
     else:
-        _refuse_for_one_sided(model, metrics, hypotheses, alternatives)
+        for_translators = {
+            "--metrics": metrics is not None,
+            "--hypotheses": hypotheses is not None,
+            "--alternatives": alternatives,
+            "--target-language": target_language is not None,
+        }
+        _refuse(for_translators, f"is for translators, and {model} is none")
         try:
             found = dragoman.measure(loaded, corpus, context=context, batch_tokens=batch_tokens)
         except ModelError as error:
@@ -146,20 +170,14 @@ def _corpus(
     if images is not None:
         return dragoman.ImageFile(images=images)
     if file is not None:
-        return dragoman.TsvFile(file=file)
+        return dragoman.corpus_of_file(file)
     assert source is not None
     assert target is not None
     return dragoman.Files(source=source, target=target)
 
 
-def _refuse_for_one_sided(
-    model: Path, metrics: str | None, hypotheses: Path | None, alternatives: bool
-) -> None:
-    """Refuse what only translations have."""
-    for option, given in (
-        ("--metrics", metrics is not None),
-        ("--hypotheses", hypotheses is not None),
-        ("--alternatives", alternatives),
-    ):
+def _refuse(options: dict[str, bool], problem: str) -> None:
+    """Refuse options that were given and have no meaning here."""
+    for option, given in options.items():
         if given:
-            raise ConfigError(option, f"is for translators, and {model} is none", "leave it out")
+            raise ConfigError(option, problem, "leave it out")

@@ -18,4 +18,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")]
 Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
 Alpha = Annotated[float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha.")]
+TargetLanguage = Annotated[
+    str | None, typer.Option(help="What to translate into, for a model of several languages.")
+]
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]

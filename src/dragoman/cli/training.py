@@ -5,6 +5,7 @@ import shutil
 import signal
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +93,8 @@ def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the ty
     }
     try:
         reason = lambda: _STOPPED_BY[asked[0]] if asked else ""  # noqa: E731  # after each update
-        last = show(dragoman.train(recipe, run, should_stop=reason, **options))
+        report = partial(_preparing, asked)
+        last = show(dragoman.train(recipe, run, should_stop=reason, report=report, **options))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -100,6 +102,13 @@ def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the ty
 
 
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+def _preparing(asked: list[int], text: str) -> None:
+    """Say how far preparing is; what is prepared is kept, so a signal may end it here."""
+    if asked:
+        raise KeyboardInterrupt
+    say(text)
 
 
 def _stop(asked: list[int], number: int) -> None:

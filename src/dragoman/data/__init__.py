@@ -5,21 +5,38 @@ from typing import Annotated
 from pydantic import Discriminator
 
 from dragoman.data.batching import Batch, Batches, Plan, pad_rows, pair_batches
-from dragoman.data.corpus import (
+from dragoman.data.corpora import (
     Corpus,
+    CsvFile,
+    Dataset,
     Files,
+    JsonLines,
+    Mo,
+    OneFile,
+    ParallelCorpus,
+    Parquet,
+    Po,
+    QtTs,
+    Tmx,
+    TsvFile,
+    Xliff,
+    corpus_files,
+    corpus_name,
+    corpus_of_file,
+    kind_of,
+    matching_files,
+)
+from dragoman.data.corpus import (
     Pair,
     PairReport,
-    TsvFile,
-    corpus_name,
-    decode_lines,
-    is_blank,
+    hash_file,
+    hash_files,
     open_corpus,
     read_aligned,
-    read_lines,
     read_pairs,
 )
 from dragoman.data.example import Example
+from dragoman.data.filtering import Filters, PairFilter
 from dragoman.data.images import (
     ImageBatch,
     ImageFile,
@@ -43,13 +60,20 @@ from dragoman.data.lengths import (
     Origin,
     apply_length_rule,
 )
+from dragoman.data.letter_case import CaseAugmentation
+from dragoman.data.lines import decode_lines, is_blank, read_lines
 from dragoman.data.masking import FRAME, MaskedBatch, frame, mask_pieces, masked_batches
+from dragoman.data.mixing import MixedBatches, Several, Stage, parts_of
+from dragoman.data.pair_store import PairStore, open_pair_store
 from dragoman.data.planning import Integers, Shapes, group_by_length, plan_batches
-from dragoman.data.prefetch import BatchSource, Prefetched
+from dragoman.data.prefetch import BatchSource, Prefetched, SeekableBatches
+from dragoman.data.preparing import LengthLimits, Preparation, prepare_pairs
+from dragoman.data.redrawing import Redraw
 from dragoman.data.sample import SampleCorpus, sample_corpus
 from dragoman.data.sharing import Divisible, placeholder, share
 from dragoman.data.store import IdStore
 from dragoman.data.stream import StreamBatch, stream_batches, text_stream
+from dragoman.data.survey import HoldOut, Survey
 from dragoman.data.text import (
     Text,
     TextReport,
@@ -58,8 +82,9 @@ from dragoman.data.text import (
     passages,
     read_text,
 )
+from dragoman.data.training_text import TrainingText
 
-AnyCorpus = Annotated[Files | TsvFile | Text | ImageFile, Discriminator("kind")]
+AnyCorpus = Annotated[Files | OneFile | Dataset | Several | Text | ImageFile, Discriminator("kind")]
 
 __all__ = [
     "ADDED_SYMBOLS",
@@ -68,49 +93,83 @@ __all__ = [
     "Batch",
     "BatchSource",
     "Batches",
+    "CaseAugmentation",
     "ClassBatch",
     "Corpus",
+    "CsvFile",
+    "Dataset",
     "Divisible",
     "Example",
     "Files",
+    "Filters",
+    "HoldOut",
     "IdStore",
     "ImageBatch",
     "ImageFile",
     "ImageReport",
     "Integers",
+    "JsonLines",
+    "LengthLimits",
     "LengthReport",
     "LengthRule",
     "MaskedBatch",
+    "MixedBatches",
+    "Mo",
+    "OneFile",
     "Origin",
     "Pair",
+    "PairFilter",
     "PairReport",
+    "PairStore",
+    "ParallelCorpus",
+    "Parquet",
     "Plan",
+    "Po",
     "Prefetched",
+    "Preparation",
+    "QtTs",
+    "Redraw",
     "SampleCorpus",
+    "SeekableBatches",
+    "Several",
     "Shapes",
+    "Stage",
     "StreamBatch",
+    "Survey",
     "Text",
     "TextReport",
+    "Tmx",
+    "TrainingText",
     "TsvFile",
+    "Xliff",
     "apply_length_rule",
     "class_batches",
+    "corpus_files",
     "corpus_name",
+    "corpus_of_file",
     "decode_lines",
     "encode_document",
     "encode_rest",
     "frame",
     "group_by_length",
+    "hash_file",
+    "hash_files",
     "image_batches",
     "is_blank",
+    "kind_of",
     "list_classes",
     "mask_pieces",
     "masked_batches",
+    "matching_files",
     "open_corpus",
+    "open_pair_store",
     "pad_rows",
     "pair_batches",
+    "parts_of",
     "passages",
     "placeholder",
     "plan_batches",
+    "prepare_pairs",
     "read_aligned",
     "read_images",
     "read_labelled",

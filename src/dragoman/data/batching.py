@@ -7,6 +7,7 @@ symbol, and so does what the decoder is to say, while what it reads begins with 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.lengths import ADDED_SYMBOLS
-from dragoman.data.planning import BatchPlan, Integers, Shapes
+from dragoman.data.planning import Dealt, Integers, Lengths, Shapes
+from dragoman.data.redrawing import Redraw
+from dragoman.data.saved_plan import saved_plan
 from dragoman.data.sharing import real_width
-from dragoman.data.store import IdStore
+from dragoman.data.store import IdStore, PairLengths
 from dragoman.errors import CheckpointError
 from dragoman.tokenization import SpecialIds
 
@@ -88,7 +91,7 @@ class Plan(Protocol):
 
     def __len__(self) -> int: ...
 
-    def deal(self, rng: np.random.Generator | None = None) -> list[Integers]:
+    def deal(self, rng: np.random.Generator | None = None) -> Dealt:
         """Give each batch of an epoch its examples; shuffled when there is an ``rng``."""
         ...
 
@@ -120,10 +123,19 @@ class Batches(Generic[B]):
         collate: makes a batch of them.
         seed: 0 or more.
         shuffle: off for validation: every epoch is the same, similar lengths together.
+        fill: makes a batch as large as its plan allows, for ``largest``; ``collate`` unless given.
     """
 
-    def __init__(self, plan: Plan, collate: Collate[B], *, seed: int, shuffle: bool = True) -> None:
-        self._plan, self._collate = plan, collate
+    def __init__(
+        self,
+        plan: Plan,
+        collate: Collate[B],
+        *,
+        seed: int,
+        shuffle: bool = True,
+        fill: Collate[B] | None = None,
+    ) -> None:
+        self._plan, self._collate, self._fill = plan, collate, fill or collate
         self._seed, self._shuffle = seed, shuffle
         self._epoch, self._batch = 1, 0
         self._order = self._deal()
@@ -164,7 +176,7 @@ class Batches(Generic[B]):
         numbers = self._plan.shapes().largest(count)
         rngs = (np.random.default_rng([self._seed, 0, number]) for number in numbers)
         examples = map(self._plan.heaviest, numbers)
-        return [self._collate(chosen, rng) for chosen, rng in zip(examples, rngs, strict=True)]
+        return [self._fill(chosen, rng) for chosen, rng in zip(examples, rngs, strict=True)]
 
     def at(self, state: Mapping[str, int]) -> "Batches[B]":
         """Give the same batches with a position of their own; two threads may read one each.
@@ -195,7 +207,7 @@ class Batches(Generic[B]):
         self._epoch, self._batch = epoch, batch
         self._order = self._deal()
 
-    def _deal(self) -> list[Integers]:
+    def _deal(self) -> Dealt:
         if not self._shuffle:
             return self._plan.deal()
         return self._plan.deal(np.random.default_rng([self._seed, self._epoch]))
@@ -213,6 +225,9 @@ def pair_batches(
     special: SpecialIds,
     seed: int,
     shuffle: bool = True,
+    redraw: Redraw | None = None,
+    first: int = 0,
+    folder: Path | None = None,
 ) -> Batches[Batch]:
     """Make batches of sentence pairs.
 
@@ -223,16 +238,88 @@ def pair_batches(
         special: ids of the symbols to add.
         seed: 0 or more.
         shuffle: off for validation.
+        redraw: makes each pair anew when it enters a batch.
+        first: what batches call the first pair, where it is not the first of all.
+        folder: where the plan is kept, for a store on disk.
 
     Raises:
         ValueError: there is no pair, or the sides differ in number.
     """
-    plan = BatchPlan(
-        sources.lengths + ADDED_SYMBOLS, targets.lengths + ADDED_SYMBOLS, budget=budget
-    )
-    return Batches(
-        plan,
-        lambda examples, rng: collate(examples, sources, targets, special),
-        seed=seed,
-        shuffle=shuffle,
-    )
+    lengths: Lengths = PairLengths(sources, targets, added=ADDED_SYMBOLS)
+
+    def stored(examples: Integers, rng: np.random.Generator) -> Batch:
+        batch = collate(examples, sources, targets, special)
+        return replace(batch, pairs=examples + first)
+
+    if redraw is None:
+        plan = saved_plan(lengths, budget=budget, folder=folder, name="stored")
+        return Batches(plan, stored, seed=seed, shuffle=shuffle)
+    lengths = _Planned(lengths, redraw)
+    plan = saved_plan(lengths, budget=budget, folder=folder, name=f"redrawn-{redraw.name}")
+    made = _Redrawn((sources, targets), special, redraw, lengths, first)
+    return Batches(plan, made, seed=seed, shuffle=shuffle, fill=made.fill)
+
+
+class _Redrawn:
+    """Makes batches of pairs that are made anew."""
+
+    def __init__(
+        self,
+        stores: tuple[IdStore, IdStore],
+        special: SpecialIds,
+        redraw: Redraw,
+        planned: Lengths,
+        first: int,
+    ) -> None:
+        self._stores, self._special, self._redraw = stores, special, redraw
+        self._planned, self._first = planned, first
+
+    def __call__(self, examples: Integers, rng: np.random.Generator) -> Batch:
+        drawn = [
+            self._redraw(source.tolist(), target.tolist(), rng, pair=pair)
+            for pair, source, target in self._stored(examples)
+        ]
+        return self._batch(examples, drawn)
+
+    def fill(self, examples: Integers, rng: np.random.Generator) -> Batch:
+        """Make pairs as long as planned, whatever they say: a batch to try whether it fits."""
+        room = (self._planned.at(examples) - ADDED_SYMBOLS).T.tolist()
+        long = [
+            (self._repeated(source, most[0]), self._repeated(target, most[1]))
+            for (_, source, target), most in zip(self._stored(examples), room, strict=True)
+        ]
+        return self._batch(examples, long)
+
+    def _stored(
+        self, examples: Integers
+    ) -> Iterator[tuple[int, NDArray[np.integer], NDArray[np.integer]]]:
+        sources, targets = self._stores
+        return ((pair, sources[pair], targets[pair]) for pair in examples.tolist())
+
+    def _repeated(self, ids: NDArray[np.integer], length: int) -> list[int]:
+        return np.resize(ids if ids.size else self._special.end, length).tolist()
+
+    def _batch(self, examples: Integers, drawn: Sequence[tuple[list[int], list[int]]]) -> Batch:
+        sources, targets = (IdStore.from_sequences(side) for side in zip(*drawn, strict=True))
+        batch = collate(np.arange(examples.size), sources, targets, self._special)
+        return replace(batch, pairs=examples + self._first)
+
+
+class _Planned:
+    """Lengths that pairs may have once they are made anew."""
+
+    def __init__(self, stored: Lengths, redraw: Redraw) -> None:
+        self._stored, self._redraw = stored, redraw
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def block(self, start: int, stop: int) -> Integers:
+        return self._room(self._stored.block(start, stop), np.arange(start, stop))
+
+    def at(self, pairs: Integers) -> Integers:
+        return self._room(self._stored.at(pairs), pairs)
+
+    def _room(self, lengths: Integers, pairs: Integers) -> Integers:
+        bare = lengths - ADDED_SYMBOLS
+        return np.stack([self._redraw.planned(side, pairs) for side in bare]) + ADDED_SYMBOLS

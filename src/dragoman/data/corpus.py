@@ -1,53 +1,65 @@
-"""Parallel text as a stream of numbered pairs.
+"""Parallel text as a stream of numbered pairs, whatever it lies in.
 
-A line ends at LF or CRLF and nowhere else, on every machine and in every locale; bytes are UTF-8. A
-lone CR, U+2028, U+0085 and their kin are text. A byte-order mark at the head of a file is dropped.
+Text comes as its format has it: a segment of a translation memory, of JSON or of a catalogue may
+hold line ends, which are kept. Whoever writes lines has to see to them.
 """
 
-import gzip
 import hashlib
-import unicodedata
-import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, cast
+from typing import NamedTuple
 
-from pydantic import Discriminator
-
-from dragoman.configfile import record, similar_file
+from dragoman.data.corpora import (
+    Corpus,
+    CsvFile,
+    Dataset,
+    Files,
+    JsonLines,
+    Mo,
+    OneFile,
+    Parquet,
+    Po,
+    QtTs,
+    Tmx,
+    TsvFile,
+    Xliff,
+    corpus_files,
+    corpus_name,
+    matching_files,
+    table_of,
+)
+from dragoman.data.formats import (
+    Segment,
+    open_bytes,
+    read_dataset,
+    read_json_lines,
+    read_mo,
+    read_parquet,
+    read_po,
+    read_qt_ts,
+    read_table,
+    read_tmx,
+    read_xliff,
+    text_blocks,
+)
+from dragoman.data.lines import is_blank
 from dragoman.errors import DataError
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-@record
-class Files:
-    """Two files; line N of one translates line N of the other. A name in ``.gz`` is unpacked."""
-
-    kind: Literal["files"] = "files"
-    source: Path
-    target: Path
-
-
-@record
-class TsvFile:
-    """One file of ``source<TAB>target`` lines without quoting. A name in ``.gz`` is unpacked."""
-
-    kind: Literal["tsv"] = "tsv"
-    file: Path
-
-
-Corpus = Annotated[Files | TsvFile, Discriminator("kind")]
 
 
 class Pair(NamedTuple):
     """A segment and its translation."""
 
-    number: int  # line in the file, from 1
+    number: int  # line, row or unit in the file, from 1; the files of a pattern count on
     source: str
     target: str
+
+
+# What ``Pair(*values)`` does, without a step through Python.
+_PAIR: Callable[[tuple[int, str, str]], Pair] = partial(tuple.__new__, Pair)  # pyright: ignore[reportUnknownMemberType]  # of any tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +70,7 @@ class PairReport:
     lines: int
     blank: int  # pairs left out, since one side or both are blank
     sha256: dict[str, str]  # of each file's bytes, by path; a pipe has none
+    left_out: dict[str, int] = field(default_factory=dict[str, int])  # no pairs by rule: fuzzy ...
 
 
 def read_pairs(corpus: Corpus) -> PairReport:
@@ -67,20 +80,20 @@ def read_pairs(corpus: Corpus) -> PairReport:
         DataError: no pair is left, or anything ``open_corpus`` raises.
     """
     pairs: list[Pair] = []
-    blank = 0
-    for pair in open_corpus(corpus):
+    blank, left_out = 0, Counter[str]()
+    for pair in open_corpus(corpus, left_out):
         if is_blank(pair.source) or is_blank(pair.target):
             blank += 1
         else:
             pairs.append(pair)
     if not pairs:
-        problem = f"no pair has text on both sides; blank: {blank}" if blank else "no lines"
-        raise DataError(corpus_name(corpus), problem, "give a corpus with at least one pair")
+        raise _no_pairs(corpus, blank, left_out)
     return PairReport(
         pairs=tuple(pairs),
         lines=len(pairs) + blank,
         blank=blank,
-        sha256={str(path): _sha256(path) for path in _paths(corpus) if path.is_file()},
+        sha256=hash_files(corpus),
+        left_out=dict(left_out),
     )
 
 
@@ -90,114 +103,136 @@ def read_aligned(corpus: Corpus) -> list[Pair]:
     Raises:
         DataError: there are none, or anything ``open_corpus`` raises.
     """
-    pairs = list(open_corpus(corpus))
+    left_out = Counter[str]()
+    pairs = list(open_corpus(corpus, left_out))
     if not pairs:
-        raise DataError(corpus_name(corpus), "no lines", "give a corpus with at least one pair")
+        raise _no_pairs(corpus, 0, left_out)
     return pairs
 
 
-def corpus_name(corpus: Corpus) -> str:
-    """Name a corpus by its files."""
-    return " and ".join(str(path) for path in _paths(corpus))
+def hash_files(corpus: Corpus) -> dict[str, str]:
+    """Digest the bytes of each file of a corpus, by path; a pipe has no digest."""
+    return {str(path): hash_file(path) for path in corpus_files(corpus) if path.is_file()}
 
 
-def open_corpus(corpus: Corpus) -> Iterator[Pair]:
+def open_corpus(corpus: Corpus, left_out: Counter[str] | None = None) -> Iterator[Pair]:
     """Read the pairs of a corpus one by one, blank ones included.
 
-    Raises:
-        DataError: while reading: a file cannot be read (see ``read_lines``), a row has not two
-            columns, or two files differ in their number of lines; the last is known, and raised,
-            only at the end of both.
-    """
-    match corpus:
-        case Files(source=source, target=target):
-            return _pairs_of_files(source, target)
-        case TsvFile(file=file):
-            return _pairs_of_rows(file)
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """Read the lines of a UTF-8 file without their ends; a name in ``.gz`` is unpacked.
-
-    Raises:
-        DataError: while reading: the file is missing, is a folder, may not be read, is damaged
-            gzip, or is not UTF-8, with line and offset.
-    """
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            yield from decode_lines(cast("Iterable[bytes]", stream), str(path))
-    except FileNotFoundError:
-        raise DataError(path, "no such file", similar_file(path)) from None
-    except IsADirectoryError:
-        raise DataError(path, "is a folder", "name a file in it") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(path, f"damaged gzip ({error})", "pack or copy it again") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}") from None
-
-
-def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    """Turn the lines of a binary stream, such as ``sys.stdin.buffer``, into text.
-
     Args:
-        stream: lines that keep their LF, as iterating a binary file gives them.
-        name: what messages call the stream.
+        corpus: any.
+        left_out: counts what is no pair by a rule of the format, such as ``fuzzy``.
 
     Raises:
-        DataError: a line is not UTF-8; it names line, byte and offset (from 0) in the line.
+        DataError: while reading: a file cannot be read, or not as its format has it, with its line
+            or row; a pattern matches nothing; or two files differ in their number of lines, which
+            is known, and raised, only at the end of both.
+        MissingExtraError: the format needs a library that is not installed.
     """
-    for number, raw in enumerate(stream, start=1):
-        mark = len(BYTE_ORDER_MARK) if number == 1 and raw.startswith(BYTE_ORDER_MARK) else 0
-        if mark and len(raw) == mark:
-            return  # the file holds nothing else
-        ending = 2 if raw.endswith(b"\r\n") else 1 if raw.endswith(b"\n") else 0
-        try:
-            yield raw[mark : len(raw) - ending].decode("utf-8")
-        except UnicodeDecodeError as error:
-            byte, offset = error.object[error.start], error.start + mark
-            problem = f"not UTF-8 (byte 0x{byte:02x} at byte {offset} of the line)"
-            hint = "re-save it as UTF-8 or drop the line"
-            raise DataError(name, problem, hint, line=number) from None
-
-
-def is_blank(text: str) -> bool:
-    """Say whether nothing in the text can be seen: only white space, controls, zero-width signs."""
-    return all(c.isspace() or unicodedata.category(c) in ("Cc", "Cf") for c in text)
-
-
-def _pairs_of_files(source_path: Path, target_path: Path) -> Iterator[Pair]:
-    sources = targets = 0
-    for source, target in zip_longest(read_lines(source_path), read_lines(target_path)):
-        sources += source is not None
-        targets += target is not None
-        if source is not None and target is not None:
-            yield Pair(sources, source, target)
-    if sources != targets:
-        raise DataError(
-            source_path,
-            f"{sources} lines, but {target_path} has {targets}",
-            "line N of one file must translate line N of the other",
-        )
-
-
-def _pairs_of_rows(path: Path) -> Iterator[Pair]:
-    for number, row in enumerate(read_lines(path), start=1):
-        columns = row.split("\t")
-        if len(columns) != 2:
-            problem = f"columns: {len(columns)}, expected 2"
-            hint = "write source, one tab, target, and no tab inside either"
-            raise DataError(path, problem, hint, line=number)
-        yield Pair(number, *columns)
-
-
-def _paths(corpus: Corpus) -> tuple[Path, ...]:
     match corpus:
-        case Files(source=source, target=target):
-            return source, target
-        case TsvFile(file=file):
-            return (file,)
+        case Files():
+            return chain.from_iterable(_runs_of_pairs(corpus))
+        case Dataset():
+            return _pairs_of_dataset(corpus)
+        case _:
+            return _pairs_of_one(corpus, Counter[str]() if left_out is None else left_out)
 
 
-def _sha256(path: Path) -> str:
+def shards(corpus: Files) -> list[tuple[Path, Path]]:
+    """Say which file translates which.
+
+    Raises:
+        DataError: a pattern matches no file, or not as many as that of the other side.
+    """
+    sources, targets = matching_files(corpus.source), matching_files(corpus.target)
+    if len(sources) != len(targets):
+        problem = f"{len(sources)} files, but {corpus.target} has {len(targets)}"
+        raise DataError(corpus.source, problem, "give each source file its target file")
+    return list(zip(sources, targets, strict=True))
+
+
+def _runs_of_pairs(corpus: Files) -> Iterator[Iterator[Pair]]:
+    """Read two files some thousands of lines at a time; nothing is done for a single line."""
+    before, empty = 0, list[str]()  # before: lines of earlier files
+    for source, target in shards(corpus):
+        sources, targets = (_blocks(path, corpus.encoding) for path in (source, target))
+        left, right, read = list[str](), list[str](), 0
+        while (left := left or next(sources, empty)) and (right := right or next(targets, empty)):
+            yield map(_PAIR, zip(count(before + read + 1), left, right, strict=False))
+            both = min(len(left), len(right))
+            read, left, right = read + both, left[both:], right[both:]
+        more = len(left) + sum(map(len, sources)), len(right) + sum(map(len, targets))
+        if any(more):
+            raise DataError(
+                source,
+                f"{read + more[0]} lines, but {target} has {read + more[1]}",
+                "line N of one file must translate line N of the other",
+            )
+        before += read
+
+
+def _blocks(path: Path, encoding: str | None) -> Iterator[list[str]]:
+    with open_bytes(path) as stream:
+        yield from text_blocks(stream, str(path), encoding)
+
+
+def _pairs_of_dataset(corpus: Dataset) -> Iterator[Pair]:
+    source, target = corpus.columns
+    segments = read_dataset(
+        corpus.dataset,
+        corpus.split,
+        source,
+        target,
+        configuration=corpus.configuration,
+        streaming=corpus.streaming,
+    )
+    for segment in segments:
+        yield Pair(segment.number, segment.source, segment.target)
+
+
+def _pairs_of_one(corpus: OneFile, left_out: Counter[str]) -> Iterator[Pair]:
+    before = latest = 0
+    for path in matching_files(corpus.file):
+        for segment in _segments(corpus, path, left_out):
+            latest = before + segment.number
+            yield Pair(latest, segment.source, segment.target)
+        before = latest
+
+
+def _segments(corpus: OneFile, path: Path, left_out: Counter[str]) -> Iterator[Segment]:
+    name = str(path)
+    match corpus:
+        case TsvFile() | CsvFile():
+            return read_table(path, name, table_of(corpus))
+        case JsonLines(columns=(source, target), encoding=encoding):
+            return read_json_lines(path, name, source, target, encoding=encoding)
+        case Parquet(columns=(source, target)):
+            return read_parquet(path, name, source, target)
+        case Tmx(markup=markup, source_language=source, target_language=target):
+            return read_tmx(
+                path, name, source=source, target=target, markup=markup, left_out=left_out
+            )
+        case Po(fuzzy=fuzzy, encoding=encoding):
+            return read_po(path, name, fuzzy=fuzzy, encoding=encoding, left_out=left_out)
+        case Mo(encoding=encoding):
+            return read_mo(path, name, encoding=encoding)
+        case Xliff(markup=markup, unfinished=unfinished):
+            return read_xliff(path, name, markup=markup, unfinished=unfinished, left_out=left_out)
+        case QtTs(unfinished=unfinished):
+            return read_qt_ts(path, name, unfinished=unfinished, left_out=left_out)
+
+
+def _no_pairs(corpus: Corpus, blank: int, left_out: Counter[str]) -> DataError:
+    counts = {"blank": blank, **left_out}
+    told = ", ".join(f"{what}: {count}" for what, count in counts.items() if count)
+    problem = f"no pair has text on both sides; {told}" if told else "no lines"
+    return DataError(corpus_name(corpus), problem, "give a corpus with at least one pair")
+
+
+def hash_file(path: Path) -> str:
+    """Digest the bytes of a file with SHA-256.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from dragoman.configfile import record, similar_file
 from dragoman.data.batching import Batches
-from dragoman.data.corpus import is_blank
 from dragoman.data.labelled import NONE
+from dragoman.data.lines import is_blank
 from dragoman.data.planning import Integers, Shapes
 from dragoman.errors import DataError
 

@@ -11,14 +11,9 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batching import Batches, pad_rows
-from dragoman.data.corpus import (
-    Corpus,
-    PairReport,
-    corpus_name,
-    is_blank,
-    open_corpus,
-    read_pairs,
-)
+from dragoman.data.corpora import Corpus, corpus_name
+from dragoman.data.corpus import PairReport, open_corpus, read_pairs
+from dragoman.data.lines import is_blank
 from dragoman.data.masking import FRAME, frame
 from dragoman.data.planning import BatchPlan, Integers
 from dragoman.data.sharing import real_width
@@ -78,7 +73,7 @@ def class_batches(
         shuffle: off for validation.
     """
     ones = np.ones(len(sequences), dtype=np.int64)
-    plan = BatchPlan(sequences.lengths + FRAME, ones, budget=budget)
+    plan = BatchPlan.of(sequences.lengths + FRAME, ones, budget=budget)
 
     def collate(examples: Integers, rng: np.random.Generator) -> ClassBatch:
         rows = [frame(sequences[int(example)].tolist(), special) for example in examples]

@@ -43,6 +43,7 @@ def apply_length_rule(
     rule: LengthRule,
     origin: Origin,
     longest_alone: int | None = None,
+    more_follow: bool = False,
 ) -> LengthReport:
     """Decide about pairs longer than a limit on either side; the same for every set of pairs.
 
@@ -54,6 +55,7 @@ def apply_length_rule(
         rule: leave such a pair out, stop, cut it to the limit, or give it a batch of its own.
         origin: where the pairs came from.
         longest_alone: pairs longer than this cannot be alone either and are dropped.
+        more_follow: these are not all pairs of the set, so none of them need be left.
 
     Raises:
         DataError: the rule is ``error`` and a pair is too long, or ``drop`` leaves none.
@@ -64,7 +66,7 @@ def apply_length_rule(
         raise ValueError(f"limits: {limits} leave no room for a piece beside the added symbol")
     over = (source_lengths > limit_source) | (target_lengths > limit_target)
     count = int(over.sum())
-    if (rule == "error" and count) or (rule == "drop" and count == over.size):
+    if (rule == "error" and count) or (rule == "drop" and count == over.size and not more_follow):
         first = int(over.argmax())
         raise DataError(
             origin.name,

@@ -74,7 +74,7 @@ def masked_batches(
         shuffle: off for validation.
     """
     ones = np.ones(len(sequences), dtype=np.int64)
-    plan = BatchPlan(sequences.lengths + FRAME, ones, budget=budget)
+    plan = BatchPlan.of(sequences.lengths + FRAME, ones, budget=budget)
 
     def collate(examples: Integers, rng: np.random.Generator) -> MaskedBatch:
         rows = [sequences[int(example)] for example in examples]
@@ -88,7 +88,7 @@ def masked_batches(
 
 
 def mask_pieces(
-    rows: list[NDArray[np.int32]],
+    rows: Sequence[NDArray[np.integer]],
     *,
     share: float,
     vocabulary: int,

@@ -1,29 +1,34 @@
 """Which pairs share a batch: similar lengths, full budgets, little padding (section 5.1).
 
 A length counts the symbol each side gains. A budget bounds rows x longest row of each side;
-whatever of that is not a token is padding. Shapes: N pairs, B pairs of one batch.
+whatever of that is not a token is padding. Shapes: N pairs, B pairs of one batch, C cells.
+
+A plan is found once and dealt anew in each epoch. It takes 4 bytes a pair, which may lie on disk,
+and some numbers a batch; a deal takes 8 bytes a batch, since which pairs a batch holds is computed
+when they are asked for.
 """
 
-import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from heapq import heappop, heappush
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from dragoman.data.division import Division, Integers, capacity
+from dragoman.data.shuffling import shuffled
+from dragoman.data.store import ArrayFile
 
-BATCH_COST = 0.3  # of a budget: the padding that one batch more must save, measured on Multi30k
-SEARCHED = 32  # a region of at most so many batches is searched, a larger one only halved
+_BLOCK = 1_000_000  # pairs looked at together
+_EXACT = 64  # lengths up to this are told apart one by one
+_MANY = np.int64(2**31)  # more than any length
 
 
 def plan_batches(
     source_lengths: Integers, target_lengths: Integers, *, budget: int, rng: np.random.Generator
 ) -> list[Integers]:
     """Make the batches of one epoch; see ``BatchPlan``, which makes many from one search."""
-    return BatchPlan(source_lengths, target_lengths, budget=budget).deal(rng)
+    return list(BatchPlan.of(source_lengths, target_lengths, budget=budget).deal(rng))
 
 
 def group_by_length(lengths: Sequence[int] | Integers, budget: int) -> list[Integers]:
@@ -38,7 +43,7 @@ def group_by_length(lengths: Sequence[int] | Integers, budget: int) -> list[Inte
     batches: list[Integers] = []
     start = 0
     while start < order.size:
-        rows = _capacity(int(tokens[order[start]]), budget)
+        rows = capacity(int(tokens[order[start]]), budget)
         batches.append(order[start : start + rows])
         start += rows
     return batches
@@ -67,65 +72,122 @@ class Shapes(NamedTuple):
         return chosen
 
 
+class Dealt(Protocol):
+    """The examples of each batch of an epoch, (B,) each."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Integers: ...
+
+    def __iter__(self) -> Iterator[Integers]: ...
+
+
+class Lengths(Protocol):
+    """Tokens of pairs on both sides, added symbols included, wherever they are kept."""
+
+    def __len__(self) -> int: ...
+
+    def block(self, start: int, stop: int) -> Integers:
+        """Give the lengths of pairs ``start`` to ``stop``, (2, stop - start)."""
+        ...
+
+    def at(self, pairs: Integers) -> Integers:
+        """Give the lengths of some pairs, (2, B)."""
+        ...
+
+
+class KnownLengths:
+    """Lengths held in memory.
+
+    Args:
+        source: of each source, (N,).
+        target: of each target, (N,).
+
+    Raises:
+        ValueError: the sides differ in number.
+    """
+
+    def __init__(self, source: Integers, target: Integers) -> None:
+        if len(source) != len(target):
+            counts = f"{len(source)} sources and {len(target)} targets"
+            raise ValueError(f"lengths: {counts} make no batches")
+        self._both = np.stack([source, target]).astype(np.int32)
+
+    def __len__(self) -> int:
+        return self._both.shape[1]
+
+    def block(self, start: int, stop: int) -> Integers:
+        """Give the lengths of pairs ``start`` to ``stop``, (2, stop - start)."""
+        return self._both[:, start:stop].astype(np.int64)
+
+    def at(self, pairs: Integers) -> Integers:
+        """Give the lengths of some pairs, (2, B)."""
+        return self._both[:, pairs].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlanArrays:
+    """A plan as arrays, which may lie on disk."""
+
+    order: NDArray[np.integer] | ArrayFile  # all pairs, cell after cell, (N,)
+    cells: Integers  # where each cell begins in the order, and the end of the last, (C + 1,)
+    longest: Integers  # source and target of each cell, (2, C)
+    cuts: Integers  # where each batch begins in the order, and the end of the last, (batches + 1,)
+
+
 class BatchPlan:
     """How many pairs of which lengths share a batch; found once, dealt anew in each epoch.
 
-    A pair is a point in the plane of source and target length, a batch a rectangle to whose upper
-    corner its pairs are padded. The plane is cut in two between two lengths of one side, and the
-    parts again, as a k-d tree does (Bentley 1975), until a part is best taken as one strip.
+    Pairs of about the same two lengths are a cell. Batches are runs of cells, or of parts of cells;
+    in each epoch pairs change places within their cell, and batches among each other.
 
     Args:
-        source_lengths: tokens of each source, added symbol included, (N,).
-        target_lengths: the same of each target, (N,).
-        budget: the most rows x longest row of each side; a pair longer than that is alone.
-
-    Raises:
-        ValueError: there is no pair, a number is below 1, or the sides differ in number.
+        lengths: of all pairs.
+        arrays: the plan for them; ``find_plan`` finds one.
     """
 
-    def __init__(self, source_lengths: Integers, target_lengths: Integers, *, budget: int) -> None:
-        if len(source_lengths) != len(target_lengths) or not len(source_lengths):
-            counts = f"{len(source_lengths)} sources and {len(target_lengths)} targets"
-            raise ValueError(f"lengths: {counts} make no batches")
-        if min(budget, source_lengths.min(), target_lengths.min()) < 1:
-            raise ValueError("lengths and budget: must be at least 1")
-        self._lengths = np.stack([source_lengths, target_lengths]).astype(np.int32)
-        sources, targets = _coarse(source_lengths), _coarse(target_lengths)
-        wide = int(targets.max()) + 1
-        codes, self._cell, counts = np.unique(
-            sources * wide + targets, return_inverse=True, return_counts=True
-        )
-        cells = np.stack([codes // wide, codes % wide])
-        strips = _Division(cells, counts, budget).best(np.arange(counts.size)).strips
-        order = np.concatenate([strip.cells for strip in strips])
-        firsts = (counts.cumsum() - counts)[order]  # of each cell, in the pairs sorted by cell
-        shifts = np.repeat(firsts - (counts[order].cumsum() - counts[order]), counts[order])
-        self._places = shifts + np.arange(shifts.size)  # of each batch in turn, in the same
-        self._cuts = np.concatenate([strip.sizes for strip in strips]).cumsum()[:-1]
+    def __init__(self, lengths: Lengths, arrays: PlanArrays) -> None:
+        self._lengths, self._arrays = lengths, arrays
+
+    @classmethod
+    def of(cls, source_lengths: Integers, target_lengths: Integers, *, budget: int) -> "BatchPlan":
+        """Plan for lengths in memory.
+
+        Args:
+            source_lengths: tokens of each source, added symbol included, (N,).
+            target_lengths: the same of each target, (N,).
+            budget: as ``find_plan`` has it.
+
+        Raises:
+            ValueError: there is no pair, a number is below 1, or the sides differ in number.
+        """
+        lengths = KnownLengths(source_lengths, target_lengths)
+        return cls(lengths, find_plan(lengths, budget=budget))
 
     def __len__(self) -> int:
-        return self._cuts.size + 1
+        return self._arrays.cuts.size - 1
 
-    def deal(self, rng: np.random.Generator | None = None) -> list[Integers]:
+    def deal(self, rng: np.random.Generator | None = None) -> Dealt:
         """Give each batch its pairs, as indices, (B,) each; every pair is in exactly one batch.
 
         Args:
             rng: shuffles the batches, and which pairs of the same lengths go where; without it
                 batches of similar lengths stay together and pairs of the same lengths in order.
         """
-        pairs = np.arange(self._cell.size) if rng is None else rng.permutation(self._cell.size)
-        by_cell = pairs[np.argsort(self._cell[pairs], kind="stable")]
-        batches = np.split(by_cell[self._places], self._cuts)
-        return batches if rng is None else [batches[i] for i in rng.permutation(len(batches))]
+        if rng is None:
+            return _Deal(self._arrays, np.arange(len(self)), None)
+        key = rng.integers(2**64, dtype=np.uint64)
+        return _Deal(self._arrays, rng.permutation(len(self)), key)
 
     def shapes(self) -> Shapes:
         """Bound the shape of each batch by its cells, since only pairs of a cell change places."""
-        longest = np.zeros((2, int(self._cell.max()) + 1), dtype=np.int64)
-        for side in (0, 1):
-            np.maximum.at(longest[side], self._cell, self._lengths[side])
-        starts = np.append(0, self._cuts)
-        source, target = np.maximum.reduceat(longest[:, self._cells()], starts, axis=1)
-        return Shapes(np.diff(np.append(starts, self._places.size)), source, target)
+        cuts, cells = self._arrays.cuts, self._arrays.cells
+        first = np.searchsorted(cells, cuts[:-1], side="right") - 1
+        last = np.searchsorted(cells, cuts[1:], side="left")  # one further on
+        bounds = np.stack([first, last], axis=1).ravel()
+        padded = np.append(self._arrays.longest, np.zeros((2, 1), dtype=np.int64), axis=1)
+        source, target = np.maximum.reduceat(padded, bounds, axis=1)[:, ::2]
+        return Shapes(np.diff(cuts), source, target)
 
     def heaviest(self, number: int) -> Integers:
         """Choose pairs that give batch ``number`` of ``shapes`` all of its size, (B,).
@@ -133,133 +195,148 @@ class BatchPlan:
         They are the longest of its cells. If neither they nor a deal need hold the longest source
         and the longest target together, two of them give way to those.
         """
-        cells, counts = np.unique(np.split(self._cells(), self._cuts)[number], return_counts=True)
-        pool = np.flatnonzero(np.isin(self._cell, cells))
-        pool = pool[np.argsort(-self._lengths[:, pool].sum(0), kind="stable")]
-        by_cell = pool[np.argsort(self._cell[pool], kind="stable")]
-        cell = self._cell[by_cell]
-        place = np.arange(cell.size) - np.searchsorted(cell, cell)  # within the cell
-        chosen = by_cell[place < counts[np.searchsorted(cells, cell)]]
-        if chosen.size == 1:
-            return chosen
-        longest = np.unique(pool[self._lengths[:, pool].argmax(1)])
-        others = pool[np.isin(pool, chosen) & ~np.isin(pool, longest)]
-        return np.concatenate([longest, others])[: chosen.size]
+        begin, end = self._arrays.cuts[number : number + 2].tolist()
+        chosen: list[Integers] = []
+        pool: list[Integers] = []
+        for cell, count in self._cells_of(begin, end):
+            pairs = self._longest_first(cell, count)
+            chosen.append(pairs[:count])
+            pool.append(pairs)
+        together = np.concatenate(chosen)
+        if together.size == 1:
+            return together
+        everyone = np.concatenate(pool)
+        longest = np.unique(everyone[self._lengths.at(everyone).argmax(1)])
+        others = together[~np.isin(together, longest)]
+        return np.concatenate([longest, others])[: together.size]
 
-    def _cells(self) -> Integers:
-        """Name the cell of each pair of each batch in turn, (N,)."""
-        return np.sort(self._cell)[self._places]
+    def _cells_of(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Name the cells in a stretch of the order, and how many pairs each has there."""
+        cells = self._arrays.cells
+        cell = int(np.searchsorted(cells, begin, side="right")) - 1
+        while begin < end:
+            stop = min(end, int(cells[cell + 1]))
+            yield cell, stop - begin
+            begin, cell = stop, cell + 1
 
-
-class _Strip(NamedTuple):
-    """Cells in a line, longest first, and how many pairs each batch takes from it."""
-
-    cells: Integers
-    sizes: list[int]
-
-
-class _Choice(NamedTuple):
-    cost: float  # tokens and padding of both sides, and BATCH_COST for each batch
-    strips: tuple[_Strip, ...]
-
-
-class _Division:
-    """The search for a cheap way to cut the plane; a cell is all pairs of the same two lengths."""
-
-    def __init__(self, lengths: Integers, counts: Integers, budget: int) -> None:
-        self.lengths = lengths  # of source and target, (2, cells)
-        self.counts = counts  # pairs in each cell
-        self.budget = budget
-        self.known: dict[tuple[int, ...], _Choice] = {}
-
-    def best(self, cells: Integers) -> _Choice:
-        """Find the cheapest way to take all cells of a rectangle."""
-        lengths, counts = self.lengths[:, cells], self.counts[cells]
-        low, high = lengths.min(1), lengths.max(1)
-        bounds = (*low.tolist(), *high.tolist())
-        if bounds not in self.known:
-            batches = float(counts @ lengths.max(0)) / self.budget  # it takes no fewer
-            if batches > SEARCHED and cells.size > 1:
-                mean = lengths @ counts / counts.sum()
-                spread = (lengths - mean[:, None]) ** 2 @ counts
-                choices = [self._halves(cells, int(spread.argmax()))]
-            else:
-                choices = [self._strip(cells, side) for side in (0, 1)]
-                # Two parts cost at least their tokens and two batches.
-                least = float(counts @ lengths.sum(0))
-                least += max(2.0, batches) * BATCH_COST * self.budget
-                if min(choice.cost for choice in choices) > least:
-                    sides = np.flatnonzero(low < high).tolist()
-                    choices += [self._halves(cells, side) for side in sides]
-            self.known[bounds] = min(choices, key=lambda choice: choice.cost)
-        return self.known[bounds]
-
-    def _halves(self, cells: Integers, side: int) -> _Choice:
-        """Cut between two lengths of one side, so that both parts hold about as many pairs."""
-        lengths = self.lengths[side, cells]
-        low = lengths.min()
-        pairs = np.bincount(lengths - low, self.counts[cells]).cumsum()
-        cut = low + np.abs(pairs[:-1] - pairs[-1] / 2).argmin()
-        shorter, longer = self.best(cells[lengths <= cut]), self.best(cells[lengths > cut])
-        return _Choice(shorter.cost + longer.cost, shorter.strips + longer.strips)
-
-    def _strip(self, cells: Integers, side: int) -> _Choice:
-        """Put pairs in a line by the length of one side, and cut the line into batches."""
-        lengths, others = self.lengths[side, cells], self.lengths[1 - side, cells]
-        order = np.lexsort((-others, -lengths))
-        steps, first = np.unique(-lengths[order], return_index=True)
-        ends = np.append(
-            self.counts[cells[order]].cumsum()[first[1:] - 1], self.counts[cells].sum()
-        )
-        cost, sizes = _cut_strip(
-            (-steps).tolist(), ends.tolist(), other=int(others.max()), budget=self.budget
-        )
-        return _Choice(cost, (_Strip(cells[order], sizes),))
+    def _longest_first(self, cell: int, count: int) -> Integers:
+        """Give the pairs of a cell by falling length; no more than ``count`` if all are alike."""
+        begin, end = self._arrays.cells[cell : cell + 2].tolist()
+        if self._arrays.longest[:, cell].max() <= _EXACT:
+            return self._arrays.order[begin : begin + count].astype(np.int64)
+        pairs = self._arrays.order[begin:end].astype(np.int64)
+        return pairs[np.argsort(-self._lengths.at(pairs).sum(0), kind="stable")]
 
 
-def _cut_strip(
-    lengths: list[int], ends: list[int], *, other: int, budget: int
-) -> tuple[float, list[int]]:
-    """Cut a line of pairs into batches at least cost, as the shortest path from end to end.
-
-    A batch is full, or ends where a length does or so that full batches do.
+def find_plan(lengths: Lengths, *, budget: int) -> PlanArrays:
+    """Find which lengths share a batch; see ``division`` for how.
 
     Args:
-        lengths: those of one side, falling.
-        ends: how many pairs are of each length or longer.
-        other: longest of the other side.
-        budget: the most rows x longest row of each side.
+        lengths: of N pairs.
+        budget: the most rows x longest row of each side; a pair longer than that is alone.
 
-    Returns:
-        The cost, and the pairs in each batch.
+    Raises:
+        ValueError: there is no pair, or a number is below 1.
     """
-    rows = [_capacity(max(length, other), budget) for length in lengths]
-    runs = zip([0, *ends], ends, rows, strict=False)
-    stops = sorted(stop for first, end, full in runs for stop in range(end, first, -full))
-    cost, previous, waiting = {0: 0.0}, {0: 0}, [0]
-    while (start := heappop(waiting)) < ends[-1]:
-        step = bisect_right(ends, start)
-        full = min(start + rows[step], ends[-1])
-        for stop in (*stops[bisect_right(stops, start) : bisect_left(stops, full)], full):
-            slots = (stop - start) * (lengths[step] + other)
-            reached = cost[start] + slots + BATCH_COST * budget
-            if stop not in cost:
-                heappush(waiting, stop)
-            if reached < cost.get(stop, math.inf):
-                cost[stop], previous[stop] = reached, start
-    sizes: list[int] = []
-    while start:
-        sizes.append(start - previous[start])
-        start = previous[start]
-    return cost[ends[-1]], sizes[::-1]
+    if not len(lengths):
+        raise ValueError("lengths: 0 sources and 0 targets make no batches")
+    codes, counts, longest = _count_cells(lengths)
+    if min(budget, int(longest.min())) < 1:
+        raise ValueError("lengths and budget: must be at least 1")
+    corners = np.stack(np.divmod(codes, _MANY))
+    strips = Division(corners, counts, budget).best(np.arange(counts.size)).strips
+    chosen = np.concatenate([strip.cells for strip in strips])
+    cells = np.append(0, counts[chosen].cumsum())
+    sizes = np.concatenate([strip.sizes for strip in strips])
+    return PlanArrays(
+        order=_sort_by_cell(lengths, codes, chosen, cells),
+        cells=cells,
+        longest=longest[:, chosen],
+        cuts=np.append(0, sizes.cumsum()),
+    )
+
+
+class _Deal:
+    """The batches of one epoch, each made when it is asked for."""
+
+    def __init__(self, arrays: PlanArrays, batches: Integers, key: np.uint64 | None) -> None:
+        self._arrays, self._batches, self._key = arrays, batches, key
+
+    def __len__(self) -> int:
+        return self._batches.size
+
+    def __iter__(self) -> Iterator[Integers]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, index: int) -> Integers:
+        if not 0 <= index < len(self):
+            raise IndexError(f"batch {index} of {len(self)}")
+        batch = int(self._batches[index])
+        begin, end = self._arrays.cuts[batch : batch + 2].tolist()
+        places = np.arange(begin, end, dtype=np.int64)
+        if self._key is not None:
+            cell = np.searchsorted(self._arrays.cells, places, side="right") - 1
+            first = self._arrays.cells[cell]
+            sizes = self._arrays.cells[cell + 1] - first
+            keys = self._key + cell.astype(np.uint64) * np.uint64(2**32 + 1)
+            places = first + shuffled(places - first, sizes, keys)
+        return self._arrays.order[places].astype(np.int64)
+
+
+def _count_cells(lengths: Lengths) -> tuple[Integers, Integers, Integers]:
+    """Find all cells: their codes, rising, how many pairs each has, and the longest of each side.
+
+    A code is the corner of a cell, source x 2^31 + target.
+    """
+    parts: list[tuple[Integers, Integers, Integers]] = []
+    for start in range(0, len(lengths), _BLOCK):
+        block = lengths.block(start, min(start + _BLOCK, len(lengths)))
+        codes, inverse, counts = np.unique(_code(block), return_inverse=True, return_counts=True)
+        longest = np.zeros((2, codes.size), dtype=np.int64)
+        for side in (0, 1):
+            np.maximum.at(longest[side], inverse, block[side])
+        parts.append((codes, counts, longest))
+    codes, inverse = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    counts = np.zeros(codes.size, dtype=np.int64)
+    np.add.at(counts, inverse, np.concatenate([part[1] for part in parts]))
+    longest = np.zeros((2, codes.size), dtype=np.int64)
+    for side in (0, 1):
+        np.maximum.at(longest[side], inverse, np.concatenate([part[2][side] for part in parts]))
+    return codes, counts, longest
+
+
+def _sort_by_cell(
+    lengths: Lengths, codes: Integers, chosen: Integers, cells: Integers
+) -> NDArray[np.integer]:
+    """List the pairs of each cell in turn, those of a cell in order, (N,).
+
+    Args:
+        lengths: of all pairs.
+        codes: of the cells, rising, (C,).
+        chosen: which cell comes first, and so on, (C,).
+        cells: where each of these begins, (C + 1,).
+    """
+    order = np.empty(len(lengths), dtype=np.int32 if len(lengths) < 2**31 else np.int64)
+    place = np.empty(codes.size, dtype=np.int64)
+    place[chosen] = np.arange(codes.size)
+    free = cells[:-1].copy()  # where the next pair of each cell goes
+    for start in range(0, len(lengths), _BLOCK):
+        block = lengths.block(start, min(start + _BLOCK, len(lengths)))
+        cell = place[np.searchsorted(codes, _code(block))]
+        by_cell = np.argsort(cell, kind="stable")
+        sorted_cells = cell[by_cell]
+        within = np.arange(cell.size) - np.searchsorted(sorted_cells, sorted_cells)
+        order[free[sorted_cells] + within] = start + by_cell
+        free += np.bincount(cell, minlength=free.size)
+    return order
+
+
+def _code(lengths: Integers) -> Integers:
+    source, target = _coarse(lengths)
+    return source * _MANY + target
 
 
 def _coarse(lengths: Integers) -> Integers:
     """Round lengths above 64 up by less than 1/32, so that the search has few to tell apart."""
-    steps = 2 ** np.maximum(np.ceil(np.log2(lengths)).astype(np.int64) - 6, 0)
-    return -(-lengths.astype(np.int64) // steps) * steps
-
-
-def _capacity(longest: int, budget: int) -> int:
-    """Rows that fit, and one that does not when it must."""
-    return max(1, budget // max(1, longest))
+    steps = 2 ** np.maximum(np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64) - 6, 0)
+    return -(-lengths // steps) * steps

@@ -16,7 +16,7 @@ from weakref import finalize, ref
 import torch
 from torch import Tensor
 
-from dragoman.data.batching import B, Batches
+from dragoman.data.batching import B
 
 DEPTH = 4  # batches ready at once; more gain nothing unless making one takes very unequal time
 
@@ -55,6 +55,14 @@ class BatchSource(Protocol[B]):
         ...
 
 
+class SeekableBatches(BatchSource[B], Protocol[B]):
+    """Batches that can be read from two places at once."""
+
+    def at(self, state: Mapping[str, int]) -> BatchSource[B]:
+        """Give the same batches with a position of their own."""
+        ...
+
+
 class Prefetched(Generic[B]):
     """The same batches in the same order, prepared ahead.
 
@@ -70,7 +78,9 @@ class Prefetched(Generic[B]):
         ValueError: ``depth`` is below 1.
     """
 
-    def __init__(self, batches: Batches[B], *, depth: int = DEPTH, pin: bool = False) -> None:
+    def __init__(
+        self, batches: SeekableBatches[B], *, depth: int = DEPTH, pin: bool = False
+    ) -> None:
         if depth < 1:
             raise ValueError(f"depth: {depth} batches ahead are none; at least 1")
         self._batches, self._depth = batches, depth
@@ -111,7 +121,7 @@ class Prefetched(Generic[B]):
         """Give each batch of the current epoch once, without moving on and not ahead."""
         return self._batches.at(self._state).whole_epoch()
 
-    def largest(self, count: int = 2) -> list[B]:
+    def largest(self, count: int = 2) -> Sequence[B]:
         """Make the batches that need most memory in any epoch; see ``Batches.largest``."""
         return self._batches.largest(count)
 
@@ -159,7 +169,7 @@ class _Worker(Generic[B]):
         device: the GPU to pin memory for, or None.
     """
 
-    def __init__(self, batches: Batches[B], depth: int, device: int | None) -> None:
+    def __init__(self, batches: BatchSource[B], depth: int, device: int | None) -> None:
         self._batches, self._device, self._stopped = batches, device, False
         self._free: SimpleQueue[None] = SimpleQueue()
         self._ready: SimpleQueue[tuple[B, dict[str, int]] | BaseException] = SimpleQueue()

@@ -107,7 +107,7 @@ class WindowPlan:
 
 
 def stream_batches(
-    stream: NDArray[np.int32],
+    stream: NDArray[np.integer],
     *,
     context: int,
     budget: int,
@@ -138,7 +138,7 @@ def stream_batches(
 
 
 def cut_windows(
-    stream: NDArray[np.int32], starts: Integers, *, context: int, special: SpecialIds
+    stream: NDArray[np.integer], starts: Integers, *, context: int, special: SpecialIds
 ) -> StreamBatch:
     """Cut windows out of a stream; those that begin before or end behind it are shorter."""
     inputs = np.full((len(starts), context), special.padding, dtype=np.int64)

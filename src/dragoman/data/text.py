@@ -7,24 +7,32 @@ from pathlib import Path
 from typing import Literal
 
 from dragoman.configfile import record
-from dragoman.data.corpus import is_blank, read_lines
+from dragoman.data.formats import codec_name
+from dragoman.data.lines import is_blank, read_lines
 from dragoman.errors import DataError
 from dragoman.tokenization import Tokenizer
 
 
 @record
 class Text:
-    """A file of plain text. A name in ``.gz`` is unpacked.
+    """A file of plain text.
 
     Args:
-        text: UTF-8.
+        text: a name in ``.gz``, ``.xz``, ``.bz2`` or ``.zst`` is unpacked.
         documents: what is one text to a model: each ``line``, what stands between ``blank-lines``,
             or the whole ``file``.
+        encoding: such as ``"cp1252"``; without it a byte-order mark decides, or else it is UTF-8.
     """
 
     kind: Literal["text"] = "text"
     text: Path
     documents: Literal["line", "blank-lines", "file"] = "line"
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check what types cannot say."""
+        if self.encoding is not None:
+            codec_name(self.encoding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +55,7 @@ def read_text(corpus: Text) -> TextReport:
     numbers: list[int] = []
     lines = 0
     gathered: list[str] = []
-    for line in read_lines(corpus.text):
+    for line in read_lines(corpus.text, corpus.encoding):
         lines += 1
         ends = corpus.documents == "blank-lines" and is_blank(line)
         if not ends:

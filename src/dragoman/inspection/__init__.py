@@ -1,6 +1,11 @@
 """Looking inside a model; changes nothing it looks at."""
 
-from dragoman.inspection.attention_maps import AttentionMaps, attention_maps, heat_map
+from dragoman.inspection.attention_maps import (
+    AttentionMaps,
+    attention_maps,
+    cross_attention,
+    heat_map,
+)
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -65,6 +70,7 @@ __all__ = [
     "contiguous_layers_to_cover",
     "convolutional_cost",
     "count_parameters",
+    "cross_attention",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
     "draw_rates",

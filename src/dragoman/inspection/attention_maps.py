@@ -75,6 +75,30 @@ def attention_maps(
     return encoder, decoder, cross
 
 
+@torch.inference_mode()
+def cross_attention(model: EncoderDecoder, source: Tensor, target_in: Tensor) -> Tensor:
+    """Run a batch of B pairs through a model and record how its targets attend to its sources.
+
+    Args:
+        model: is run in evaluation mode, unchanged.
+        source: ids, (B, S), padded on the right.
+        target_in: ids, (B, T), starting with the start symbol, padded on the right.
+
+    Returns:
+        Weights in [0, 1], (N, B, H, T, S), float32; rows of padding hold anything.
+
+    Raises:
+        ModelError: its attention forms no weights.
+    """
+    model.eval()
+    attentions = [layer.get_submodule("cross_attention") for layer in model.decoder.layers]
+    if not all(isinstance(module, MultiHeadAttention) for module in attentions):
+        raise ModelError("its decoder forms no attention weights over the source")
+    with _recording(attentions) as recorded:
+        model.decode(target_in, model.encode(source))
+    return torch.stack([recorded[module] for module in attentions]).float()
+
+
 @contextmanager
 def _recording(modules: Sequence[nn.Module]) -> Generator[dict[nn.Module, Tensor]]:
     """Give each attention module a kernel that notes its weights; take it away again after."""

@@ -16,7 +16,15 @@ from dragoman.configfile import (
     to_toml,
     write_record,
 )
-from dragoman.data import AnyCorpus, LengthRule
+from dragoman.data import (
+    AnyCorpus,
+    CaseAugmentation,
+    Filters,
+    LengthRule,
+    ParallelCorpus,
+    Several,
+    parts_of,
+)
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError, Mistake
 from dragoman.evaluation import METRICS, MetricName
@@ -52,6 +60,10 @@ class DataConfig:
             budget is exceeded) makes a batch alone.
         context: pieces that a language model sees at once.
         masked: share of the pieces that an encoder has to fill in.
+        filters: which pairs of ``train`` are left out, or mended.
+        case_augmentation: how many pairs are shown in ALL CAPS or Title Case.
+        prepared: folder where ids of parallel text are kept, which runs may share; ``data`` in the
+            folder of the run unless given.
     """
 
     train: AnyCorpus
@@ -62,6 +74,17 @@ class DataConfig:
     too_long: LengthRule = "drop"
     context: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     masked: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    filters: Filters | None = None
+    case_augmentation: CaseAugmentation | None = None
+    prepared: Path | None = None
+
+    @property
+    def target_languages(self) -> tuple[str, ...]:
+        """Languages that the training text is translated into, as far as it says so, by name."""
+        if not isinstance(self.train, ParallelCorpus | Several):
+            return ()
+        named = {part.target_language for part in parts_of(self.train)}
+        return tuple(sorted(name for name in named if name is not None))
 
 
 @record
@@ -77,7 +100,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check what no single table can."""
-        mistakes = [*_wrong_data(self), *_wrong_metrics(self), *_wrong_tables(self)]
+        mistakes = [*_wrong_data(self), *_wrong_languages(self)]
+        mistakes += [*_wrong_metrics(self), *_wrong_tables(self)]
         if mistakes:
             raise ConfigError.together(mistakes)
 
@@ -143,32 +167,50 @@ def differences(old: Recipe, new: Recipe) -> list[str]:
     ]
 
 
-_GIVEN = {
-    "files": "source and target",
-    "tsv": "a file of two columns",
-    "text": "plain text",
-    "images": "images",
-}
-_PAIRS = (("files", "tsv"), "give source and target, or a file of two columns")
+_GIVEN = {"pairs": "source and target", "text": "plain text", "images": "images"}
 
 
 def _wrong_data(recipe: Recipe) -> Iterator[Mistake]:
     """Find corpora of a kind that the model does not learn from."""
     model = recipe.model
-    wanted, hint = _PAIRS
+    wanted, hint = "pairs", "give source and target, or a file of pairs"
     if isinstance(model, ModelConfig) and model.images is not None:
-        wanted, hint = ("images",), 'give images: { images = "FILE.npz" }'
+        wanted, hint = "images", 'give images: { images = "FILE.npz" }'
     elif model.architecture == "decoder-only" or (
         model.architecture == "encoder-only" and model.head == "pieces"
     ):
-        wanted, hint = ("text",), 'give plain text: { text = "FILE" }'
+        wanted, hint = "text", 'give plain text: { text = "FILE" }'
     for name in CORPORA:
-        corpus = getattr(recipe.data, name)
-        if corpus is not None and corpus.kind not in wanted:
-            problem = f"{_GIVEN[corpus.kind]}, from which {model.architecture} does not learn here"
+        corpus = cast("AnyCorpus | None", getattr(recipe.data, name))
+        if corpus is None:
+            continue
+        kind = "pairs" if isinstance(corpus, ParallelCorpus | Several) else str(corpus.kind)
+        if kind != wanted:
+            problem = f"{_GIVEN[kind]}, from which {model.architecture} does not learn here"
             yield Mistake(f"data.{name}", problem, hint)
+        elif isinstance(corpus, Several) and not _translates(recipe):
+            problem = "several corpora are for models that translate"
+            yield Mistake(f"data.{name}", problem, "put the text into one file")
     if isinstance(model, ModelConfig) and model.head in ("none", "pooled"):
         yield Mistake("model.head", f"{model.head} has nothing to learn", "try pieces or class")
+
+
+def _wrong_languages(recipe: Recipe) -> Iterator[Mistake]:
+    """Find corpora without a language where the model learns to tell languages apart."""
+    languages = recipe.data.target_languages
+    if len(languages) < 2:
+        return
+    for name in CORPORA:
+        corpus = cast("AnyCorpus | None", getattr(recipe.data, name))
+        if not isinstance(corpus, ParallelCorpus | Several):
+            continue
+        for number, part in enumerate(parts_of(corpus), start=1):
+            if part.target_language is None:
+                place = f"data.{name}"
+                if isinstance(corpus, Several):
+                    place += f".parts.{number}"
+                hint = f"set it, as for the others: {', '.join(languages)}"
+                yield Mistake(f"{place}.target_language", "is not given", hint)
 
 
 def _wrong_metrics(recipe: Recipe) -> Iterator[Mistake]:
@@ -190,14 +232,26 @@ def _wrong_metrics(recipe: Recipe) -> Iterator[Mistake]:
 def _wrong_tables(recipe: Recipe) -> Iterator[Mistake]:
     """Find ties between tables with vocabularies of their own, and what training cannot use."""
     model = recipe.model
-    if recipe.tokenizer.sampling is not None:
-        hint = "leave it out; dragoman.tokenization.SubwordSampler samples from Python"
-        yield Mistake("tokenizer.sampling", "is not part of training yet", hint)
+    if not _translates(recipe):
+        given = {
+            "tokenizer.sampling": recipe.tokenizer.sampling,
+            "data.filters": recipe.data.filters,
+            "data.case_augmentation": recipe.data.case_augmentation,
+            "data.prepared": recipe.data.prepared,
+        }
+        for key, value in given.items():
+            if value is not None:
+                yield Mistake(key, "is for models that translate", "leave it out")
     if not isinstance(model, ModelConfig) or model.architecture != "encoder-decoder":
         return  # there is one vocabulary
     if model.tied in ("all", "input") and not recipe.tokenizer.shared:
         hint = "set tokenizer.joint = true without a tokenizer.target, or try output"
         yield Mistake("model.tied", f"{model.tied} needs one vocabulary for both sides", hint)
+
+
+def _translates(recipe: Recipe) -> bool:
+    model = recipe.model
+    return not isinstance(model, ModelConfig) or model.architecture == "encoder-decoder"
 
 
 def _shown(value: object) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from dragoman.configfile import Table, suggest
+from dragoman.data import kind_of
 from dragoman.errors import ConfigError
 from dragoman.models import PRESETS
 
@@ -50,16 +51,18 @@ def expand_preset(table: Table, file: str) -> None:
 
 
 def name_kinds(table: Table) -> None:
-    """Let ``{ source, target }`` and ``"pairs.tsv"`` stand for a corpus without naming its kind."""
+    """Let ``{ source, target }`` and ``"pairs.tsv"`` stand for a corpus without naming its kind.
+
+    What one file holds is told by its name.
+    """
     for data, name in _each_corpus(table):
         value = data[name]
         if isinstance(value, str):
             value = {"file": value}
         if isinstance(value, dict) and "kind" not in value:
-            keys = {"file": "tsv", "text": "text", "images": "images"}
-            kind = next((keys[key] for key in keys if key in value), "files")
-            value = {"kind": kind, **cast("Table", value)}
+            value = {"kind": _kind(cast("Table", value)), **cast("Table", value)}
         data[name] = value
+    _gather_parts(table)
     # A form without settings may be named by its kind alone.
     for section, key in (
         ("model", "positions"),
@@ -77,12 +80,36 @@ def name_kinds(table: Table) -> None:
         cast("Table", optimizer).setdefault("kind", "adam")
 
 
+def _gather_parts(table: Table) -> None:
+    """Let a list of corpora stand for ``{ parts = [...] }``."""
+    data = table.get("data")
+    if not isinstance(data, dict):
+        return
+    named = cast("Table", data)
+    for name in CORPORA:
+        value = named.get(name)
+        if isinstance(value, list):
+            named[name] = {"kind": "several", "parts": value}
+
+
+def _kind(corpus: Table) -> str:
+    """Say what kind of corpus a table describes, by its keys and the name of its file."""
+    if "file" in corpus:
+        return kind_of(Path(str(corpus["file"])))
+    named = {"text": "text", "images": "images", "dataset": "dataset", "parts": "several"}
+    return next((named[key] for key in named if key in corpus), "files")
+
+
 def anchor(table: Table, folder: Path) -> None:
     """Make relative paths of the corpora start from ``folder``, and absolute.
 
     A recipe kept in a run folder then means the same files wherever it is read.
     """
     _anchor_tokenizers(table, folder)
+    data = table.get("data")
+    named = cast("Table", data) if isinstance(data, dict) else {}
+    if isinstance(named.get("prepared"), str):
+        named["prepared"] = os.path.abspath(folder / named["prepared"])
     for data, name in _each_corpus(table):
         value = data[name]
         if isinstance(value, str):
@@ -92,6 +119,9 @@ def anchor(table: Table, folder: Path) -> None:
             for key in ("source", "target", "file", "text", "images"):
                 if isinstance(files.get(key), str):
                     files[key] = os.path.abspath(folder / files[key])
+            # A data set without a folder of its name is fetched by that name.
+            if isinstance(files.get("dataset"), str) and (folder / files["dataset"]).is_dir():
+                files["dataset"] = os.path.abspath(folder / files["dataset"])
 
 
 def _anchor_tokenizers(table: Table, folder: Path) -> None:
@@ -104,9 +134,18 @@ def _anchor_tokenizers(table: Table, folder: Path) -> None:
         tokenizer = chosen.get("target")
 
 
-def _each_corpus(table: Table) -> list[tuple[dict[str, Any], str]]:  # Any: not yet validated
+def _each_corpus(table: Table) -> list[tuple[Any, Any]]:  # Any: not yet validated
+    """Give where each corpus stands: a table or list, and its key or place in it."""
     data = table.get("data")
     if not isinstance(data, dict):
         return []
-    found = cast("dict[str, Any]", data)
-    return [(found, name) for name in CORPORA if name in found]
+    data = cast("Table", data)
+    found: list[tuple[Any, Any]] = []
+    for name in CORPORA:
+        value = data.get(name)
+        parts = cast("Table", value).get("parts") if isinstance(value, dict) else value
+        if isinstance(parts, list):
+            found += [(parts, place) for place in range(len(cast("list[Any]", parts)))]
+        if value is not None and not isinstance(value, list):
+            found.append((data, name))
+    return found

@@ -28,6 +28,7 @@ class Asked:
     accept_changes: bool
     start_from: str | Path | None
     should_stop: Callable[[], str]
+    report: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,8 @@ def _begin(
     if there:  # new tokenizers must not be written over those of a run that is being trained
         _hold(folder, held)
     # What was there is thrown away only when the new data has been read.
-    task = prepare_task(recipe, folder.path, reuse=not new, given=start and start.given)
+    given = start and start.given
+    task = prepare_task(recipe, folder.path, reuse=not new, given=given, report=asked.report)
     if not there:  # data that cannot be used leaves no folder behind
         _hold(folder, held)
     if asked.restart:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from dragoman.atomic import write_text
 from dragoman.configfile import read_record, record, write_record
-from dragoman.data import Batches
+from dragoman.data import SeekableBatches
 from dragoman.errors import ConfigError
 from dragoman.run.tasks import Task
 from dragoman.training import LARGEST_BUDGET, Rehearsal
@@ -38,7 +38,7 @@ def fit_budget(task: Task, rehearsal: Rehearsal, file: Path) -> int:
     found = int(group.tell(str(_kept(file))))  # the leader's file is what counts
     if not found:
 
-        def batches(budget: int) -> Batches[Any]:  # Any: each task has its own
+        def batches(budget: int) -> SeekableBatches[Any]:  # Any: each task has its own
             task.budget = budget
             return task.batches()
 

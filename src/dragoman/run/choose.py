@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dragoman.configfile import Table
-from dragoman.data import Files, read_pairs
+from dragoman.data import Files, TrainingText
 from dragoman.recipe import Recipe, parse_recipe
 
 
@@ -23,8 +23,8 @@ def choose_recipe(
         DataError: the files cannot be read or do not fit each other.
         ConfigError: an override is wrong.
     """
-    corpus = read_pairs(Files(source=source, target=target))
-    table = sizes_for(len(corpus.pairs))
+    text = TrainingText(Files(source=source, target=target))
+    table = sizes_for(sum(1 for _ in text.all_pairs()))  # counted as a stream
     table["data"] |= {"train": {"source": str(source), "target": str(target)}}
     if model is not None:
         table["model"] = {}

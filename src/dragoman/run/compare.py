@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dragoman.atomic import write_text
 from dragoman.bundle import library_versions
-from dragoman.data import read_pairs
+from dragoman.data import parts_of, read_pairs
 from dragoman.device import choose_device
 from dragoman.errors import CheckpointError, ConfigError, DragomanError, MissingExtraError
 from dragoman.recipe import differences, read_recipe
@@ -31,7 +31,7 @@ from dragoman.run.comparison.rows import MeasuredRun, compare_rows
 from dragoman.run.comparison.sentences import read_test
 from dragoman.run.comparison.table import Compared
 from dragoman.run.folder import RunFolder
-from dragoman.run.tasks.pairs import parallel
+from dragoman.run.tasks.corpora import pairs_in
 from dragoman.training import Event, Notice, Stopped
 
 
@@ -112,7 +112,8 @@ class _Work:
         data = self.plan[0].recipe.data  # of all variants
         for corpus in (data.train, data.validation):
             if corpus is not None and restart:  # nothing is thrown away for text that is missing
-                read_pairs(parallel(corpus))
+                for part in parts_of(pairs_in(corpus)):
+                    read_pairs(part)
         for one in self.plan:
             run = RunFolder(self.folder / one.place)
             if restart:

@@ -75,6 +75,7 @@ def evaluate(
     tokenize: str = "",
     search: BeamSearch | None = None,
     batch_tokens: int = 4096,
+    target_language: str | None = None,
 ) -> Evaluation:
     """Translate a test set and score it; every line counts, blank ones too.
 
@@ -85,10 +86,12 @@ def evaluate(
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
         batch_tokens: most slots in a batch.
+        target_language: what to translate into, for a model of several languages; that of the
+            corpus unless given.
 
     Raises:
         DataError: the files cannot be read or do not fit each other.
-        ConfigError: a metric is not known.
+        ConfigError: a metric is not known, or ``target_language`` is not one of the model's.
     """
     names: list[MetricName] = [check_metric(name) for name in metrics]
     if tokenize and tokenize not in bleu_tokenizers():
@@ -101,8 +104,9 @@ def evaluate(
         raise ConfigError("tokenize", problem) from None
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    hypotheses = _translate(translator, sources, search, batch_tokens)
-    loss = _loss(translator, sources, references, batch_tokens)
+    asked = _Asked(translator, batch_tokens, _language(translator, corpus, target_language))
+    hypotheses = asked.translate(sources, search)
+    loss = asked.loss(sources, references)
     scores = tuple(
         corpus_score(name, hypotheses, references, tokenize=tokenize if name == "bleu" else "")
         for name in names
@@ -117,6 +121,7 @@ def evaluate_alternatives(
     metrics: Sequence[str] = ("exact", "wer"),
     search: BeamSearch | None = None,
     batch_tokens: int = 4096,
+    target_language: str | None = None,
 ) -> Evaluation:
     """Translate a test set in which a source may have several references, all of them right.
 
@@ -129,6 +134,8 @@ def evaluate_alternatives(
         metrics: of ``exact`` and ``wer``.
         search: beam 4, alpha 0.6 unless given.
         batch_tokens: most slots in a batch.
+        target_language: what to translate into, for a model of several languages; that of the
+            corpus unless given.
 
     Returns:
         One hypothesis per distinct source, in the order of first lines; the loss is that of all
@@ -136,7 +143,8 @@ def evaluate_alternatives(
 
     Raises:
         DataError: the files cannot be read or do not fit each other.
-        ConfigError: a metric is not known, or does not compare with several references.
+        ConfigError: a metric is not known, or does not compare with several references, or
+            ``target_language`` is not one of the model's.
     """
     names: list[MetricName] = [check_metric(name) for name in metrics]
     for name in names:
@@ -147,33 +155,49 @@ def evaluate_alternatives(
     pairs = read_aligned(corpus)
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
-    hypotheses = _translate(translator, list(references), search, batch_tokens)
-    sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    loss = _loss(translator, sources, targets, batch_tokens)
+    asked = _Asked(translator, batch_tokens, _language(translator, corpus, target_language))
+    hypotheses = asked.translate(list(references), search)
+    loss = asked.loss([pair.source for pair in pairs], [pair.target for pair in pairs])
     scores = tuple(line_score(name, hypotheses, list(references.values())) for name in names)
     return Evaluation(scores, loss, hypotheses)
 
 
-def _translate(
-    translator: Translator, sources: Sequence[str], search: BeamSearch | None, batch_tokens: int
-) -> tuple[str, ...]:
-    search = BeamSearch() if search is None else search
-    found = translator.translate(
-        sources,
-        beam=search.beam,
-        alpha=search.alpha,
-        max_length=search.max_length,
-        batch_tokens=batch_tokens,
-    )
-    return tuple(translation.text for translation in found)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A translator, and what is asked of it."""
+
+    translator: Translator
+    batch_tokens: int
+    target_language: str | None
+
+    def translate(self, sources: Sequence[str], search: BeamSearch | None) -> tuple[str, ...]:
+        search = BeamSearch() if search is None else search
+        found = self.translator.translate(
+            sources,
+            beam=search.beam,
+            alpha=search.alpha,
+            max_length=search.max_length,
+            batch_tokens=self.batch_tokens,
+            target_language=self.target_language,
+        )
+        return tuple(translation.text for translation in found)
+
+    def loss(self, sources: Sequence[str], targets: Sequence[str]) -> float:
+        """Average the surprise at given targets, in nats per piece, end symbols included."""
+        scored = self.translator.score(
+            sources,
+            targets,
+            batch_tokens=self.batch_tokens,
+            target_language=self.target_language,
+        )
+        return -sum(s.log_prob for s in scored) / sum(len(s.log_probs) for s in scored)
 
 
-def _loss(
-    translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_tokens: int
-) -> float:
-    """Average the surprise at given targets, in nats per piece, end symbols included."""
-    scored = translator.score(sources, targets, batch_tokens=batch_tokens)
-    return -sum(s.log_prob for s in scored) / sum(len(s.log_probs) for s in scored)
+def _language(translator: Translator, corpus: Corpus, given: str | None) -> str | None:
+    """Take the language asked for, or that of the corpus if the model tells languages apart."""
+    if given is None and translator.languages:
+        return corpus.target_language
+    return given
 
 
 def check_metric(name: str) -> MetricName:

@@ -14,6 +14,7 @@ from dragoman.atomic import remove_folder, remove_leftovers, write_text
 from dragoman.configfile import read_record, write_record
 from dragoman.errors import CheckpointError, ConfigError
 from dragoman.recipe import Recipe, differences, read_recipe, recipe_toml
+from dragoman.run.tasks.prepared import much_is_prepared
 from dragoman.training import (
     Event,
     Finished,
@@ -114,6 +115,8 @@ class RunFolder:
         names = ("tokenizer.json", "source.tokenizer.json", "target.tokenizer.json", "start.json")
         for name in (*names, ".lock"):
             (self.path / name).unlink(missing_ok=True)
+        if not much_is_prepared(self.path):
+            shutil.rmtree(self.path / "data", ignore_errors=True)
         self.clear()
         with suppress(OSError):
             self.path.rmdir()  # only when nothing else is there

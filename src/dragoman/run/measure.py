@@ -7,10 +7,10 @@ from dragoman.classifier import Classifier
 from dragoman.data import (
     FRAME,
     AnyCorpus,
-    Files,
+    Corpus,
     ImageFile,
+    ParallelCorpus,
     Text,
-    TsvFile,
     read_labelled,
     read_text,
 )
@@ -86,7 +86,7 @@ def measure(
             return _measure_gaps(model, corpus, context, batch_tokens)
         case ClassHead(), ImageFile() if model.config.images is not None:
             return _measure_images(model, corpus, batch_tokens)
-        case ((ClassHead() | TagHead()), (Files() | TsvFile())) if model.config.images is None:
+        case ((ClassHead() | TagHead()), ParallelCorpus()) if model.config.images is None:
             return _measure_labels(model, corpus, batch_tokens)
         case PieceHead(), _:
             raise _unfit("a model that fills gaps", corpus, "plain text")
@@ -103,7 +103,7 @@ def _unfit(model: str, corpus: AnyCorpus, wanted: str) -> ModelError:
             given = "plain text"
         case ImageFile():
             given = "images"
-        case Files() | TsvFile():
+        case _:
             given = "source and target"
     return ModelError(f"{model} is not measured on {given}; give {wanted}")
 
@@ -132,7 +132,7 @@ def _measure_gaps(model: Classifier, corpus: Text, context: int, batch_tokens: i
     return Measurement("documents", len(documents), found)
 
 
-def _measure_labels(model: Classifier, corpus: Files | TsvFile, batch_tokens: int) -> Measurement:
+def _measure_labels(model: Classifier, corpus: Corpus, batch_tokens: int) -> Measurement:
     labeller = Labeller(
         model.bundle.source_tokenizer,
         model.classes,

@@ -26,6 +26,7 @@ def train(
     accept_changes: bool = False,
     start_from: str | Path | None = None,
     should_stop: Callable[[], str] = lambda: "",
+    report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Event]:
     """Train a model; an unfinished run of the same recipe in the same folder is continued.
 
@@ -41,6 +42,7 @@ def train(
         start_from: model or run folder whose weights, tokenizers and shapes a new run takes over;
             need not be given again to go on.
         should_stop: asked after every update, in every process; a reason ends this sitting, saved.
+        report: told in words, before the first event, how far preparing a large corpus is.
 
     Yields:
         What happens; the same is kept in ``metrics.jsonl``.
@@ -61,6 +63,7 @@ def train(
         accept_changes=accept_changes,
         start_from=start_from,
         should_stop=should_stop,
+        report=report,
     )
     limit = recipe.training.process_timeout
     group = join_group(choose_device(device), timeout_seconds=limit)

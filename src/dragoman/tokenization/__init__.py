@@ -16,7 +16,10 @@ from dragoman.tokenization.config import (
 )
 from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
+from dragoman.tokenization.languages import language_piece, with_languages
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
+from dragoman.tokenization.packing import Packed, Packer
+from dragoman.tokenization.packing_pool import pack_all
 from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
 from dragoman.tokenization.stretches import NormalForm
 from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer
@@ -37,6 +40,8 @@ __all__ = [
     "LatticeSampling",
     "MergeDropout",
     "NormalForm",
+    "Packed",
+    "Packer",
     "Pair",
     "Sampling",
     "SpecialIds",
@@ -51,6 +56,7 @@ __all__ = [
     "encode_word",
     "extend_tokenizer",
     "extend_tokenizers",
+    "language_piece",
     "learn_bpe",
     "learn_merges",
     "learn_tokenizer",
@@ -58,9 +64,11 @@ __all__ = [
     "learn_unigram",
     "learn_wordpiece",
     "learn_wordpiece_fast",
+    "pack_all",
     "pair_draws",
     "pair_score",
     "read_existing",
     "spelled_before",
     "split_word",
+    "with_languages",
 ]

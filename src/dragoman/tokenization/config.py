@@ -10,7 +10,7 @@ from tokenizers.normalizers import NFC, NFD, NFKC, NFKD
 from dragoman.configfile import record
 from dragoman.errors import ConfigError
 from dragoman.tokenization.stretches import NormalForm
-from dragoman.tokenization.tokenizer import BYTE_PIECES, SPECIAL_PIECES
+from dragoman.tokenization.tokenizer import BYTE_PIECES, LANGUAGE_PIECE, SPECIAL_PIECES
 
 Kind = Literal["bpe", "wordpiece", "unigram", "character", "word"]
 
@@ -139,6 +139,9 @@ class TokenizerConfig:
         if not piece or self.pieces.count(piece) > 1:
             problem = f"{piece!r} is there twice" if piece else "one is empty"
             raise ConfigError("pieces", problem, "leave it out")
+        if LANGUAGE_PIECE.search(piece):
+            problem = f"{piece!r} holds a language tag, which no text may become"
+            raise ConfigError("pieces", problem, "give each corpus its target_language instead")
         if any(reserved in piece for reserved in (*SPECIAL_PIECES, *BYTE_PIECES)):
             problem = f"{piece!r} holds a symbol that no text may become"
             raise ConfigError("pieces", problem, "choose another name")

@@ -15,9 +15,22 @@ from dragoman.errors import ModelError
 from dragoman.tokenization.byte_level import BYTE_CHARACTERS, to_byte_characters
 from dragoman.tokenization.byte_pair import Pair
 from dragoman.tokenization.config import TokenizerConfig
-from dragoman.tokenization.existing_pieces import SPACE, TYPED, Pieces, build_existing
+from dragoman.tokenization.existing_pieces import (
+    SPACE,
+    TYPED,
+    Pieces,
+    build_existing,
+    holds_symbol,
+)
 from dragoman.tokenization.stretches import NormalForm, literal_choice, splitter
-from dragoman.tokenization.tokenizer import SPECIAL_PIECES, Json, SpecialIds, Tokenizer, assemble
+from dragoman.tokenization.tokenizer import (
+    LANGUAGE_PIECE,
+    SPECIAL_PIECES,
+    Json,
+    SpecialIds,
+    Tokenizer,
+    assemble,
+)
 
 # What ByteLevel cuts at when it is asked to: the expression of GPT-2.
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -97,17 +110,21 @@ def _over_bytes(settings: Json, steps: list[Json], config: TokenizerConfig) -> T
     model = settings["model"]
     special = {each["content"] for each in settings["added_tokens"] if each["special"]}
     added = [each["content"] for each in settings["added_tokens"] if not each["special"]]
-    added = [each for each in added if not any(name in each for name in SPECIAL_PIECES)]
+    added = [each for each in added if not holds_symbol(each)]
     whole = tuple(dict.fromkeys([*config.pieces, *added]))
     given = sorted(model["vocab"], key=model["vocab"].__getitem__)
     first = (*SPECIAL_PIECES, *map(to_byte_characters, whole))
-    spelled = [each for each in given if each not in special and {*each} <= {*BYTE_CHARACTERS}]
+    spelled = [
+        each
+        for each in given
+        if each not in special and {*each} <= {*BYTE_CHARACTERS} and not LANGUAGE_PIECE.search(each)
+    ]
     ordered = [*first, *spelled, *BYTE_CHARACTERS]
     pieces = {piece: number for number, piece in enumerate(dict.fromkeys(ordered))}
     merges = [
         (left, right)
         for left, right in _pairs(model["merges"])
-        if left in pieces and right in pieces and left + right not in SPECIAL_PIECES
+        if left in pieces and right in pieces and not holds_symbol(left + right)
     ]
     made = models.BPE(
         vocab=pieces,

@@ -10,6 +10,7 @@ from dragoman.tokenization.config import TokenizerConfig
 from dragoman.tokenization.stretches import NormalForm, splitter
 from dragoman.tokenization.tokenizer import (
     BYTE_PIECES,
+    LANGUAGE_PIECE,
     SPECIAL_PIECES,
     SpecialIds,
     Tokenizer,
@@ -17,7 +18,8 @@ from dragoman.tokenization.tokenizer import (
 )
 
 SPACE = "▁"  # U+2581, what other files write for a space
-_NAMES = r"(?:pad|s|/s|unk|0x[0-9A-F]{2})>"  # what stands behind "<" in a symbol of ours
+# What stands behind "<" in a symbol of ours.
+_NAMES = rf"(?:pad>|s>|/s>|unk>|0x[0-9A-F]{{2}}>|{LANGUAGE_PIECE.pattern[1:]})"
 TYPED = rf"<(?={_NAMES})"  # cut off, so that no text is looked up as such a symbol
 
 
@@ -46,13 +48,16 @@ def build_existing(pieces: Pieces, config: TokenizerConfig) -> Tokenizer:
     Raises:
         ModelError: the result would break a promise of ``Tokenizer``.
     """
-    never = (*SPECIAL_PIECES, *BYTE_PIECES)
-    found = [piece for piece in pieces.whole if not any(each in piece for each in never)]
+    found = [piece for piece in pieces.whole if not holds_symbol(piece)]
     whole = tuple(dict.fromkeys([*config.pieces, *found]))
     reserved = (*SPECIAL_PIECES, *(BYTE_PIECES if config.byte_fallback else ()))
     first = dict.fromkeys([*reserved, *whole], 0.0)
     # Rounded, because longer numbers are not read from tokenizer.json as they were written.
-    given = {piece: round(score, 6) for piece, score in pieces.scores.items()}
+    given = {
+        piece: round(score, 6)
+        for piece, score in pieces.scores.items()
+        if LANGUAGE_PIECE.search(piece) is None
+    }
     scores = first | {piece: score for piece, score in given.items() if piece not in first}
     unknown = SpecialIds().unknown
     if pieces.merges is None:
@@ -60,7 +65,11 @@ def build_existing(pieces: Pieces, config: TokenizerConfig) -> Tokenizer:
     else:
         model = models.BPE(
             vocab={piece: number for number, piece in enumerate(scores)},
-            merges=[pair for pair in pieces.merges if "".join(pair) not in first],
+            merges=[
+                pair
+                for pair in pieces.merges
+                if "".join(pair) not in first and not LANGUAGE_PIECE.search("".join(pair))
+            ],
             unk_token=SPECIAL_PIECES[unknown],
             byte_fallback=config.byte_fallback,
             ignore_merges=bool(whole),
@@ -72,6 +81,12 @@ def build_existing(pieces: Pieces, config: TokenizerConfig) -> Tokenizer:
     return assemble(
         model, pieces.normal_form, splitter=splitter(words, whole=whole), lead=pieces.lead
     )
+
+
+def holds_symbol(piece: str) -> bool:
+    """Whether a piece holds what no text may become: a control symbol, a tag or a byte piece."""
+    reserved = any(each in piece for each in (*SPECIAL_PIECES, *BYTE_PIECES))
+    return reserved or LANGUAGE_PIECE.search(piece) is not None
 
 
 def merges_by_score(scores: Mapping[str, float]) -> list[Pair]:

@@ -93,13 +93,17 @@ def extend_tokenizer(old: Tokenizer, lines: Iterable[str], pieces: int) -> Token
 def spelled_before(old: Tokenizer, new: Tokenizer) -> list[list[int]]:
     """Say how the old vocabulary spells each piece that only the new one has.
 
+    A language tag, which is not spelled, takes after all tags that were there, if any were.
+
     Returns:
         Old ids for each new piece, in the order of the new ids; none is empty.
     """
     model = tokenizers.Tokenizer.from_str(old.to_json()).model
+    tags, new_tags = [*old.languages.values()], {*new.languages.values()}
+    added = range(old.size, new.size)
     return [
-        [token.id for token in model.tokenize(piece)]
-        for piece in new.pieces(range(old.size, new.size))
+        tags if tags and number in new_tags else [token.id for token in model.tokenize(piece)]
+        for number, piece in zip(added, new.pieces(added), strict=True)
     ]
 
 

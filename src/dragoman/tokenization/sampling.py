@@ -14,7 +14,7 @@ import math
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import cast
 
 from dragoman.errors import ConfigError
@@ -23,7 +23,8 @@ from dragoman.tokenization.tokenizer import BYTE_PIECES, SPECIAL_PIECES, Json, T
 
 Draw = Callable[[], float]
 Merges = dict[tuple[int, int], tuple[int, int]]  # two ids: the rank of the merge, and what it makes
-REMEMBERED = 100_000  # stretches of text at most that a sampler remembers
+REMEMBERED = 100_000  # stretches of text, or states of such, that a sampler remembers at most
+LONGEST_REMEMBERED = 24  # symbols of a stretch; longer ones seldom come twice
 _UNKNOWN_PENALTY = 10.0  # below the rarest piece, as in SentencePiece
 
 
@@ -124,13 +125,19 @@ class _Spelling:
         return [self.bytes[byte] for byte in character.encode()]
 
 
+# Symbols, the merges that could be made, each a place and what it makes, and what follows each.
+_State = tuple[list[int], list[tuple[int, int]], list["_State | None"]]
+
+
 class _MergingCutter:
-    """BPE-dropout on the vocabulary of a file."""
+    """BPE-dropout on the vocabulary of a file; remembers where the merges of a stretch lead."""
 
     def __init__(self, model: Json, unknown: int, chance: float) -> None:
         numbers = cast("dict[str, int]", model["vocab"])
         self._spelling = _Spelling(numbers, unknown, byte_fallback=bool(model["byte_fallback"]))
-        self._chance = chance
+        self._chance, self._log_chance = chance, math.log(chance)
+        self._known: dict[str, _State] = {}
+        self._states = 0
         self._merges: Merges = {}
         for rank, (left, right) in enumerate(cast("list[tuple[str, str]]", model["merges"])):
             pair = numbers[left], numbers[right]
@@ -148,11 +155,55 @@ class _MergingCutter:
     def cut(self, stretch: str, draw: Draw) -> list[int]:
         if stretch in self._whole:
             return [self._whole[stretch]]
+        state = self._known.get(stretch)
+        if state is None:
+            symbols = self._symbols(stretch)
+            if len(symbols) > LONGEST_REMEMBERED:
+                return merge_with_dropout(symbols, self._merges, self._chance, draw)
+            if self._states >= REMEMBERED:
+                self._known.clear()
+                self._states = 0
+            state = self._known[stretch] = self._state(symbols)
+        return self._walk(state, draw)
+
+    def _symbols(self, stretch: str) -> list[int]:
         symbols: list[int] = []
         for character in stretch:
             number = self._characters.get(character)
             symbols += [number] if number is not None else self._spelling.ids(character)
-        return merge_with_dropout(symbols, self._merges, self._chance, draw)
+        return symbols
+
+    def _walk(self, state: _State, draw: Draw) -> list[int]:
+        """Merge as ``merge_with_dropout`` does, with one number for each round.
+
+        The merge that is made is the first, by rank, that is not left out: each comes after k that
+        are with the chance ``chance ** k * (1 - chance)``.
+        """
+        symbols, merges, following = state
+        while merges:
+            drawn, at = draw(), 0
+            if drawn < self._chance:
+                at = int(math.log(drawn) / self._log_chance) if drawn else len(merges)
+                if at >= len(merges):
+                    break
+            after = following[at]
+            if after is None:
+                place, made = merges[at]
+                after = [*symbols[:place], made, *symbols[place + 2 :]]
+                after = following[at] = self._state(after)
+            symbols, merges, following = after
+        return symbols
+
+    def _state(self, symbols: list[int]) -> _State:
+        """List the merges that could be made, in the order in which they are preferred."""
+        self._states += 1
+        found = [
+            (*merge, place)
+            for place, pair in enumerate(pairwise(symbols))
+            if (merge := self._merges.get(pair)) is not None
+        ]
+        found.sort(key=lambda each: (each[0], each[2]))
+        return symbols, [(place, made) for _, made, place in found], [None] * len(found)
 
 
 _Edge = tuple[int, int]  # where it begins, and the id; -1 for a character without a piece

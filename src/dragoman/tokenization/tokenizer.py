@@ -7,10 +7,11 @@ The law: ``decode(encode(text)) == normalize(text)`` for every string. What make
   again; not so when pieces are single characters.
 - What has no piece becomes its UTF-8 bytes, pieces ``<0x00>`` to ``<0xFF>``.
 - ``<`` is always cut off as a piece of its own. So no text, typed by a user or learnt from, forms
-  ``</s>``, ``<pad>`` or ``<0x41>``: control ids enter through the API only.
+  ``</s>``, ``<pad>``, ``<2de>`` or ``<0x41>``: control ids enter through the API only.
 """
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -45,10 +46,13 @@ class SpecialIds:
 
 SPECIAL_PIECES = ("<pad>", "<s>", "</s>", "<unk>")  # in the order of SpecialIds
 BYTE_PIECES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+LANGUAGE_PIECE = re.compile(r"<2([A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)>")  # see languages.py
 
 
 class Tokenizer:
     """A vocabulary at work.
+
+    ``special`` holds the ids of the special symbols, ``languages`` those of language tags by name.
 
     Args:
         backend: made by ``assemble`` or read from ``tokenizer.json``.
@@ -63,12 +67,13 @@ class Tokenizer:
         self._backend = backend
         self._pieces = {number: piece for piece, number in vocabulary.items()}
         self.special = _special_ids(vocabulary)
+        self.languages = _languages(backend, vocabulary)
         self.normal_form: NormalForm
-        self.normal_form, self._lead = normal_form_of(settings["normalizer"])
+        self.normal_form, self.lead = normal_form_of(settings["normalizer"])
         self._form = normalizers.Sequence(form_steps(self.normal_form))
         over_bytes = is_over_bytes(settings["pre_tokenizer"])
         meaning = from_byte_characters if over_bytes else _piece_bytes
-        controls = {*astuple(self.special)}
+        controls = {*astuple(self.special), *self.languages.values()}
         texts = {number: piece for number, piece in self._pieces.items() if number not in controls}
         try:
             self._bytes = {number: meaning(piece) for number, piece in texts.items()}
@@ -125,7 +130,7 @@ class Tokenizer:
             text = b"".join([self._bytes[number] for number in ids])
         except KeyError as error:
             raise self._outside(error) from None
-        return text.decode("utf-8", errors="replace").removeprefix(self._lead)
+        return text.decode("utf-8", errors="replace").removeprefix(self.lead)
 
     def decode_many(self, many: Iterable[Iterable[int]]) -> list[str]:
         """Turn lists of ids into texts, in order."""
@@ -143,6 +148,17 @@ class Tokenizer:
             return [self._pieces[number] for number in ids]
         except KeyError as error:
             raise self._outside(error) from None
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Say which characters of text each piece of ``encode(text)`` stands for: first, one past.
+
+        Pieces that share a character, as its bytes do, name it each.
+
+        Raises:
+            ValueError: as ``encode``.
+        """
+        refuse_surrogates(text)
+        return list(self._backend.encode(text, add_special_tokens=False).offsets)
 
     def normalize(self, text: str) -> str:
         """Bring text to the normal form of this vocabulary; doing it twice changes nothing more.
@@ -278,8 +294,9 @@ def is_over_bytes(pre_tokenizer: Json | None) -> bool:
     """Whether pieces are made of ``byte_level.BYTE_CHARACTERS``."""
     if pre_tokenizer is None:
         return False
-    last = pre_tokenizer["pretokenizers"][-1] if "pretokenizers" in pre_tokenizer else pre_tokenizer
-    return last["type"] == "ByteLevel"
+    if pre_tokenizer["type"] == "Sequence":
+        return is_over_bytes(pre_tokenizer["pretokenizers"][-1])
+    return pre_tokenizer["type"] == "ByteLevel"
 
 
 def _special_ids(vocabulary: dict[str, int]) -> SpecialIds:
@@ -289,6 +306,18 @@ def _special_ids(vocabulary: dict[str, int]) -> SpecialIds:
     if sorted(vocabulary.values()) != list(range(len(vocabulary))):
         raise ModelError("has ids that are not 0, 1, 2 and so on without gaps")
     return SpecialIds(*(vocabulary[piece] for piece in SPECIAL_PIECES))
+
+
+def _languages(backend: tokenizers.Tokenizer, vocabulary: dict[str, int]) -> dict[str, int]:
+    """Find the ids of language tags by name: pieces of their shape that no text gives."""
+    found = {
+        match[1]: number
+        for piece, number in sorted(vocabulary.items(), key=lambda each: each[1])
+        if (match := LANGUAGE_PIECE.fullmatch(piece))
+    }
+    typed = " ".join(f"<2{name}> a<2{name}><2{name}>" for name in found)
+    given = {*backend.encode(typed, add_special_tokens=False).ids} if found else set[int]()
+    return {name: number for name, number in found.items() if number not in given}
 
 
 def _piece_bytes(piece: str) -> bytes:

@@ -88,16 +88,16 @@ class TensorBytes(TorchDispatchMode):
     ) -> Any:
         """Run an operator, and take note of the memory of what it gives."""
         result = func(*args, **(kwargs or {}))
-        new = [one for one in _storages(result) if one.data_ptr() not in self._known]
+        new = [one for one in _storages(result) if _key(one) not in self._known]
         if new:
-            given = {one.data_ptr() for one in _storages((args, kwargs))}
+            given = {_key(one) for one in _storages((args, kwargs))}
             for storage in new:
-                if storage.data_ptr() not in given:
+                if _key(storage) not in given:
                     self._hold(storage)
         return result
 
     def _hold(self, storage: torch.UntypedStorage) -> None:
-        key, size = storage.data_ptr(), storage.nbytes()
+        key, size = _key(storage), storage.nbytes()
         if key in self._known or not size:
             return
 
@@ -108,6 +108,11 @@ class TensorBytes(TorchDispatchMode):
         self._known[key] = weakref.ref(storage, let_go)
         self.now += size
         self.peak = max(self.peak, self.now)
+
+
+def _key(storage: torch.UntypedStorage) -> int:
+    """Tell storages apart: by address, or, on the meta device, which has none, by identity."""
+    return storage.data_ptr() or storage._cdata  # pyright: ignore[reportPrivateUsage]  # no other
 
 
 def _storages(values: object) -> Iterator[torch.UntypedStorage]:

@@ -1,14 +1,21 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.markup import Fragment, Tag, translate_fragments
+from dragoman.translator.planning import TooLong
+from dragoman.translator.sentences import split_sentences
 from dragoman.translator.translation import Candidate, Translation, has_letters, one_line
-from dragoman.translator.translator import SOURCE_LIMIT, TooLong, Translator
+from dragoman.translator.translator import SOURCE_LIMIT, Translator
 
 __all__ = [
     "SOURCE_LIMIT",
     "Candidate",
+    "Fragment",
+    "Tag",
     "TooLong",
     "Translation",
     "Translator",
     "has_letters",
     "one_line",
+    "split_sentences",
+    "translate_fragments",
 ]

@@ -34,7 +34,8 @@ class Translation:
         copied: it is blank or has no letters, and is given back as it came.
         shortened: it was longer than the model takes, and only a part was translated.
         parts: in how many parts it was translated, one after the other; more than one when it is
-            longer than the model takes, and then there is only one hypothesis.
+            longer than the model takes or its sentences are translated one by one, and then there
+            is only one hypothesis.
         error: why there is no translation, such as a forced prefix that is too long.
     """
 
@@ -71,10 +72,15 @@ class Translation:
         return bool(self.hypotheses) and self.hypotheses[0].truncated
 
 
-def join_parts(parts: Sequence[Candidate]) -> Candidate:
-    """Make one translation of those of a split segment; the score is their sum."""
+def join_parts(parts: Sequence[Candidate], text: str) -> Candidate:
+    """Make one translation of those of a split segment; the score is their sum.
+
+    Args:
+        parts: in order.
+        text: theirs, put together.
+    """
     return Candidate(
-        " ".join(part.text for part in parts),
+        text,
         sum(part.score for part in parts),
         tuple(token for part in parts for token in part.tokens),
         tuple(log_prob for part in parts for log_prob in part.token_log_probs),

@@ -1,27 +1,22 @@
 """Text in, text out: the few lines most users need."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dragoman.bundle import Bundle, load_bundle
-from dragoman.data import is_blank, pad_rows
+from dragoman.data import pad_rows
 from dragoman.decoding import BeamSearch, Hypothesis, PrefixTooLong, decode
 from dragoman.device import choose_device, choose_dtype
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
-from dragoman.translator.translation import (
-    Candidate,
-    Translation,
-    has_letters,
-    join_parts,
-)
+from dragoman.translator.planning import Plan, Planner, TooLong
+from dragoman.translator.target_language import language_tag
+from dragoman.translator.translation import Candidate, Translation
 
-TooLong = Literal["split", "cut", "blank"]
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
 
 
@@ -47,6 +42,11 @@ class Translator:
         self.bundle, self.model = bundle, bundle.model
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """What ``target_language`` may be; empty for a model of one pair of languages."""
+        return tuple(self.bundle.source_tokenizer.languages)
 
     @classmethod
     def load(
@@ -84,7 +84,9 @@ class Translator:
         batch_tokens: int = 4096,
         prefix: Sequence[str | None] | None = None,
         too_long: TooLong = "split",
+        sentences: bool = False,
         copy_without_letters: bool = True,
+        target_language: str | None = None,
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
 
@@ -96,13 +98,17 @@ class Translator:
             max_length: most target pieces, the end symbol included; source length + 50 if unset.
             batch_tokens: most source slots in a batch.
             prefix: for each segment, text that its translation must begin with, or None.
-            too_long: what becomes of a segment longer than the model takes: translated in parts,
-                cut, or left blank.
+            too_long: what becomes of a segment longer than the model takes: translated sentence
+                by sentence (a longer sentence in parts), cut, or left blank.
+            sentences: translate every sentence on its own, joined by the white space that stood
+                between them; ``too_long`` is then about sentences.
             copy_without_letters: give back segments without letters as they came. Blank ones
                 are never translated.
+            target_language: what to translate into, for a model of several languages.
 
         Raises:
-            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``.
+            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
+                ``target_language`` is not one of the model's, or missing.
             ValueError: ``prefix`` has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
@@ -114,18 +120,25 @@ class Translator:
         if prefix is not None and len(prefix) != len(texts):
             raise ValueError(f"{len(prefix)} prefixes for {len(texts)} texts")
         prefixes = [None] * len(texts) if prefix is None else prefix
-        plans = [
-            self._plan(text, given, too_long, copy_without_letters)
-            for text, given in zip(texts, prefixes, strict=True)
-        ]
+        planner = Planner(
+            source=self.bundle.source_tokenizer,
+            target=self.bundle.target_tokenizer,
+            limit=self.source_limit,
+            too_long=too_long,
+            sentences=sentences,
+            copy=copy_without_letters,
+            lead=language_tag(self.bundle.source_tokenizer, target_language),
+        )
+        plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
+        parts = [part for plan in plans for part in plan.parts]
         found = iter(
             decode(
                 self.model,
-                [part for plan in plans for part in plan.parts],
+                [part.ids for part in parts],
                 search,
                 self.special,
                 batch_tokens=batch_tokens,
-                prefixes=[ids for plan in plans for ids in plan.prefixes],
+                prefixes=[part.prefix for part in parts],
             )
         )
         return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
@@ -145,39 +158,61 @@ class Translator:
             yield from self.translate(group, **options)
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], *, batch_tokens: int = 4096
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        batch_tokens: int = 4096,
+        target_language: str | None = None,
     ) -> list[TargetScore]:
         """Say how probable each target is as a translation of its source.
 
+        Args:
+            sources: raw text.
+            targets: raw text, one for each source.
+            batch_tokens: most slots in a batch.
+            target_language: as in ``translate``.
+
         Raises:
+            ConfigError: ``target_language`` is not one of the model's, or missing.
             ValueError: the counts differ.
         """
+        tag = language_tag(self.bundle.source_tokenizer, target_language)
         return score_targets(
             self.model,
-            self.bundle.source_tokenizer.encode_many(sources),
+            [[*tag, *ids] for ids in self.bundle.source_tokenizer.encode_many(sources)],
             self.bundle.target_tokenizer.encode_many(targets),
             start=self.special.start,
             end=self.special.end,
             batch_tokens=batch_tokens,
         )
 
-    def attention(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttentionMaps]:
+    def attention(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        target_language: str | None = None,
+    ) -> list[AttentionMaps]:
         """Say who attends to whom when each target is written from its source.
 
         Raises:
+            ConfigError: ``target_language`` is not one of the model's, or missing.
             ValueError: the counts differ.
         """
+        tag = language_tag(self.bundle.source_tokenizer, target_language)
         return [
-            self._attention(source, target) for source, target in zip(sources, targets, strict=True)
+            self._attention(source, target, tag)
+            for source, target in zip(sources, targets, strict=True)
         ]
 
-    def _attention(self, source: str, target: str) -> AttentionMaps:
+    def _attention(self, source: str, target: str, tag: tuple[int, ...]) -> AttentionMaps:
         if not isinstance(self.model, EncoderDecoder):
             kind = self.bundle.config.architecture
             raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
         padding = self.bundle.config.padding
         device = next(self.model.parameters()).device
-        source_ids = [*self.bundle.source_tokenizer.encode(source), self.special.end]
+        source_ids = [*tag, *self.bundle.source_tokenizer.encode(source), self.special.end]
         target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
         encoder, decoder, cross = attention_maps(
             self.model,
@@ -192,35 +227,8 @@ class Translator:
             tuple(self.bundle.target_tokenizer.pieces(target_ids)),
         )
 
-    def _plan(self, text: str, prefix: str | None, too_long: TooLong, copy: bool) -> "_Plan":
-        """Decide what to run the model on for one segment."""
-        if is_blank(text) or (copy and not has_letters(text)):
-            return _Plan(text, copied=True)
-        ids = self.bundle.source_tokenizer.encode(text)
-        start = tuple(self.bundle.target_tokenizer.encode(prefix)) if prefix else ()
-        if len(ids) < self.source_limit:  # the end symbol makes it one more
-            return _Plan(text, (ids,), (start,))
-        if too_long == "blank":
-            return _Plan(text, shortened=True)
-        if too_long == "cut":
-            return _Plan(text, (ids[: self.source_limit - 1],), (start,), shortened=True)
-        parts = self._split(ids)
-        return _Plan(text, parts, (start, *[()] * (len(parts) - 1)))
-
-    def _split(self, ids: Sequence[int]) -> tuple[list[int], ...]:
-        """Cut a long source before pieces that begin a word, as late as the limit allows."""
-        pieces = self.bundle.source_tokenizer.pieces(ids)
-        parts: list[list[int]] = []
-        start, most = 0, self.source_limit - 1
-        while len(ids) - start > most:
-            places = range(start + most, start, -1)
-            end = next((place for place in places if pieces[place].startswith(" ")), start + most)
-            parts.append(list(ids[start:end]))
-            start = end
-        return (*parts, list(ids[start:]))
-
     def _assemble(
-        self, plan: "_Plan", found: Sequence[Sequence[Hypothesis] | PrefixTooLong]
+        self, plan: Plan, found: Sequence[Sequence[Hypothesis] | PrefixTooLong]
     ) -> Translation:
         if plan.copied:
             copied = Candidate(plan.text, 0.0, (), (), False)
@@ -235,10 +243,10 @@ class Translator:
         ]
         if not parts:
             return Translation(plan.text, (), shortened=plan.shortened)
-        joined = parts[0] if len(parts) == 1 else [join_parts([part[0] for part in parts])]
-        return Translation(
-            plan.text, tuple(joined), shortened=plan.shortened, parts=len(plan.parts)
-        )
+        best = [[part[0] for part in parts]]
+        ways = [[each] for each in parts[0]] if len(parts) == 1 else best
+        joined = tuple(plan.join(way) for way in ways)
+        return Translation(plan.text, joined, shortened=plan.shortened, parts=len(parts))
 
     def _candidate(self, hypothesis: Hypothesis) -> Candidate:
         ids = hypothesis.ids if hypothesis.truncated else (*hypothesis.ids, self.special.end)
@@ -249,14 +257,3 @@ class Translator:
             hypothesis.log_probs,
             hypothesis.truncated,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What to run the model on for one segment: nothing, the whole, or its parts."""
-
-    text: str
-    parts: tuple[Sequence[int], ...] = ()
-    prefixes: tuple[tuple[int, ...], ...] = ()
-    copied: bool = False
-    shortened: bool = False

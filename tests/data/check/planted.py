@@ -23,6 +23,7 @@ PLANTED: dict[str, tuple[int, str, str]] = {
     "entity": (70, "der hund &amp; die katze", "the dog and the cat"),
     "normal-form": (75, "der hund schla\u0308ft laut", "the dog sleeps loudly"),
     "wrong-script": (80, "собака громко спит", "the dog sleeps noisily"),
+    "wrong-language": (82, "the small dog sleeps under the big table", "a dog sleeps under it"),
     "length": (85, "hund " * 200 + "schläft", "dog " * 200 + "sleeps"),
     "length-ratio": (90, "der hund schläft jetzt auf dem alten roten sofa im zimmer", "dog"),
     "copied-source": (95, "das ist nicht übersetzt", "das ist nicht übersetzt"),

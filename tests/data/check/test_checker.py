@@ -1,20 +1,22 @@
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dragoman.data import Files, JsonLines, TsvFile
 from dragoman.data.check import KINDS, SetReport, check
-from dragoman.data.corpus import Files, TsvFile
 from dragoman.data.sample import sample_corpus
 from dragoman.errors import DataError
+from dragoman.tokenization import TokenizerConfig, learn_tokenizer
 from tests.data.check.planted import PLANTED, clean, planted, write
 
 SHARED = Path(__file__).parents[4] / "shared"  # beside the repository
 
 
-def checked(corpus: Files | TsvFile, **options: Any) -> SetReport:
+def checked(corpus: Files | TsvFile | JsonLines, **options: Any) -> SetReport:
     return check(corpus, **options).sets[0]
 
 
@@ -28,6 +30,8 @@ def test_each_planted_fault_is_found_at_its_line_and_nothing_else(tmp_path: Path
     expected |= {"bad-bytes": [110], "duplicate": [115], "near-duplicate": [120]}
     # U+200B alone on a side is blank and of no width too; nothing but letters is left of a copy.
     expected["zero-width"] = [25, 40]
+    # A copied source is in the language of the source.
+    expected["wrong-language"] = [82, 95]
     assert found == expected
 
 
@@ -141,6 +145,37 @@ def test_validation_and_test_are_compared_too(tmp_path: Path) -> None:
     assert [lines_of(found).get("overlap") for found in report.sets] == [None, [51], [61]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("bad-bytes", b"%b\xff"),
+        ("replacement", "%b \ufffd".encode()),
+        ("control", b"%b\x08"),
+        ("zero-width", "%b\u200b!".encode()),
+        ("byte-order-mark", "%b\ufeff".encode()),
+        ("bidi", "%b\u202e".encode()),
+        ("line-separator", "%b\u2028!".encode()),
+        ("carriage-return", b"%b\rx"),
+        ("tab", b"%b\tx"),
+        ("entity", b"%b &amp; x"),
+        ("normal-form", "%b a\u0308".encode()),
+        ("wrong-script", b"%b " + "собака громко спит ".encode() * 9),
+        ("length", b"%b" + b" more" * 300),
+    ],
+)
+def test_a_fault_on_both_sides_is_one_pair_and_lines_rise(
+    kind: str, text: bytes, tmp_path: Path
+) -> None:
+    texts: list[list[str | bytes]] = [[*pair] for pair in clean(100)]
+    for line, sides in ((5, (1,)), (10, (0, 1)), (15, (0,))):
+        for side in sides:
+            texts[line - 1][side] = text % str(texts[line - 1][side]).encode()
+    found = checked(write(tmp_path, [(one, other) for one, other in texts])).find(kind)
+    assert found is not None
+    assert (found.pairs, found.lines.tolist()) == (3, [5, 10, 15])
+    assert [sample.side for sample in found.samples] == ["target", "source", "source"]
+
+
 def test_a_share_above_the_limit_is_wrong_and_a_few_are_not(tmp_path: Path) -> None:
     texts = clean()
     few = [(s, s if at < 60 else t) for at, (s, t) in enumerate(texts)]
@@ -185,6 +220,22 @@ def test_a_copy_with_a_zero_width_space_is_a_duplicate(tmp_path: Path) -> None:
     assert lines_of(checked(write(tmp_path, texts)))["duplicate"] == [102]
 
 
+def test_every_kind_that_a_line_can_have_is_planted() -> None:
+    elsewhere = {"bad-bytes", "duplicate", "near-duplicate"}  # planted beside the others
+    of_files = {"no-pairs", "unreadable", "unequal-sides", "misaligned", "columns"}
+    of_sets = {"overlap", "uncovered"}  # these have tests of their own
+    assert set(KINDS) == set(PLANTED) | elsewhere | of_files | of_sets
+
+
+def test_characters_without_pieces_are_found_at_their_line(tmp_path: Path) -> None:
+    pairs = clean(100)
+    lines = [text for pair in pairs for text in pair]
+    tokenizer = learn_tokenizer(lines, TokenizerConfig(size=400))
+    pairs[41] = ("der hund ☃ schläft", pairs[41][1])
+    report = checked(write(tmp_path, pairs), tokenizers=[tokenizer])
+    assert lines_of(report) == {"uncovered": [42]}
+
+
 def test_every_kind_says_what_it_means() -> None:
     assert all(kind.meaning and name == kind.name for name, kind in KINDS.items())
 
@@ -226,6 +277,52 @@ def test_the_faults_of_mafand_are_those_its_notes_list() -> None:
     assert overlap is not None
     assert overlap.pairs >= 5
     assert not report.wrong
+
+
+def _marks(stem: Path, sides: tuple[str, str], mark: str) -> tuple[int, int]:
+    """Count a character, and the pairs that hold it, with nothing of the check."""
+    texts = [_unpacked(stem.with_name(f"{stem.name}.{side}.gz")) for side in sides]
+    counts = [sum(t.decode().count(mark) for t in pair) for pair in zip(*texts, strict=True)]
+    return sum(counts), sum(map(bool, counts))
+
+
+def test_the_marks_of_mafand_are_those_its_notes_list() -> None:
+    shared(mafand / "train", "en", "swa")
+    assert _marks(mafand / "train", ("en", "swa"), "\ufeff") == (9, 6)
+
+
+def present(path: Path) -> Path:
+    if not path.is_file():
+        pytest.skip(f"{path.name}: the shared data are absent")
+    return path
+
+
+def test_the_long_line_of_wolof_is_found() -> None:
+    file = present(SHARED / "data/mafand/fr-wol/train.jsonl.gz")
+    rows = [json.loads(row)["translation"] for row in _unpacked(file)[:-1]]
+    long = [n for n, row in enumerate(rows, 1) if max(len(row["fr"]), len(row["wol"])) == 4023]
+    assert len(long) == 1
+    columns = ("translation.fr", "translation.wol")
+    found = checked(JsonLines(file=file, columns=columns)).find("length")
+    assert found is not None
+    assert long[0] in found.lines
+
+
+def test_the_duplicates_and_odd_ratios_of_hausa_are_found() -> None:
+    file = present(SHARED / "data/mafand/en-hau/train.tsv.gz")
+    report = checked(TsvFile(file=file, columns=("en", "hau")))
+    counts = {found.kind.name: found.pairs for found in report.findings}
+    assert report.pairs == 5865
+    assert counts["duplicate"] == 94
+    # Its notes count 91 odd ratios and do not say by what rule. Beyond doubt are those of more than
+    # one to four, once the longer side has 80 characters. The header is line 1 of the file.
+    rows = [row.decode().split("\t") for row in _unpacked(file)[1:-1]]
+    lengths = [sorted(map(len, row)) for row in rows]
+    doubtless = {n for n, (low, high) in enumerate(lengths, 2) if high > 4 * low and high >= 80}
+    found = report.find("length-ratio")
+    assert found is not None
+    assert len(doubtless) <= found.pairs <= 91
+    assert doubtless <= set(found.lines)
 
 
 def test_the_odd_ratios_of_tico_are_found_and_the_other_languages_have_few() -> None:

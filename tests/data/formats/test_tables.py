@@ -198,7 +198,7 @@ def test_memory_does_not_grow_with_the_table(table: TableFormat, tmp_path: Path)
         return used
 
     peak(10)
-    assert peak(10_000) < 1.2 * peak(2_000)
+    assert peak(60_000) < 1.2 * peak(20_000)
 
 
 REAL_FILES = {

@@ -56,7 +56,9 @@ def test_each_variant_in_the_target_language_is_a_pair() -> None:
 
 def test_several_other_languages_must_be_chosen_from() -> None:
     units = unit(("en", "a"), ("fr", "b"), ("de", "c"))
-    message = r'line 1: the target language is not clear \(languages: de, fr\); .* target = "fr"'
+    message = (
+        r'line 1: the target language is not clear \(languages: de, fr\); .* target_language = "fr"'
+    )
     with pytest.raises(DataError, match=message):
         read(units)
 

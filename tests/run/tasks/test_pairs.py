@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.data import Pair
 from dragoman.errors import DataError
 from dragoman.recipe import Recipe, parse_recipe
-from dragoman.run.tasks.pairs import longest_allowed, read_all_pairs
+from dragoman.run.tasks.pair_sets import Pairs
+from dragoman.run.tasks.pairs import read_all_pairs
 from tests.fixtures import write_corpus
 
 
@@ -26,10 +28,15 @@ def recipe_for_same(folder: Path, **data: object) -> Recipe:
     return parse_recipe({"data": {"train": train, **data}, "tokenizer": {"size": 300}})
 
 
+def all_pairs(prepared: Pairs) -> list[Pair]:
+    """The text that is learned from."""
+    return [part.pair(index) for part in prepared.train for index in range(len(part))]
+
+
 def test_held_out_pairs_leave_the_training_text_and_stay_in_order(tmp_path: Path) -> None:
     prepared = read_all_pairs(recipe_for(tmp_path, hold_out=6), tmp_path / "run")
     assert prepared.validation is not None
-    held_out, train = prepared.validation.pairs, prepared.train.pairs
+    held_out, train = prepared.validation.pairs, all_pairs(prepared)
     assert (len(held_out), len(train)) == (6, 34)
     assert not {pair.source for pair in held_out} & {pair.source for pair in train}
     assert [pair.number for pair in held_out] == sorted(pair.number for pair in held_out)
@@ -46,7 +53,7 @@ def test_a_source_sentence_held_out_is_nowhere_in_training(tmp_path: Path) -> No
     prepared = read_all_pairs(recipe, tmp_path / "run")
     assert prepared.validation is not None
     held_out = {pair.source for pair in prepared.validation.pairs}
-    assert not held_out & {pair.source for pair in prepared.train.pairs}
+    assert not held_out & {pair.source for pair in all_pairs(prepared)}
 
 
 def test_the_tokenizer_of_a_run_is_learned_once_and_kept(tmp_path: Path) -> None:
@@ -110,12 +117,15 @@ def test_pairs_over_the_limit_follow_the_rule_in_both_sets(rule: str, tmp_path: 
     )
     prepared = read_all_pairs(recipe, tmp_path / "run")
     assert prepared.validation is not None
-    for side in (prepared.train, prepared.validation):
-        assert len(side.sources) == len(side.pairs) == (1 if rule == "drop" else 2)
-        counts = (side.lengths.dropped, side.lengths.truncated, side.lengths.alone)
-        assert counts == tuple(int(rule == name) for name in ("drop", "truncate", "alone"))
+    train, validation = prepared.train[0].store, prepared.validation
+    expected = {name: int(rule == name) for name in ("drop", "truncate", "alone")}
+    assert [*train.counts["lengths"].values()] == [*expected.values()]
+    counts = validation.lengths.dropped, validation.lengths.truncated, validation.lengths.alone
+    assert [*counts] == [*expected.values()]
+    for sources in (train.sources, validation.sources):
+        assert len(sources) == (1 if rule == "drop" else 2)
         if rule == "truncate":
-            assert max(side.sources.lengths) == 23  # and the end symbol
+            assert max(sources.lengths) == 23  # and the end symbol
     assert any("1 pairs longer than the limit" in line for line in prepared.notices())
 
 
@@ -130,8 +140,9 @@ def test_a_pair_longer_than_the_positions_cannot_be_alone_either(tmp_path: Path)
             "model": {"positions": {"kind": "learned", "max_length": 20}},
         }
     )
-    side = read_all_pairs(recipe, tmp_path / "run").train
-    assert (len(side.sources), side.lengths.dropped, side.lengths.alone) == (1, 1, 0)
+    store = read_all_pairs(recipe, tmp_path / "run").train[0].store
+    assert len(store.sources) == 1
+    assert store.counts["lengths"] == {"dropped": 1, "truncated": 0, "alone": 0}
 
 
 def test_an_error_rule_names_file_and_line(tmp_path: Path) -> None:
@@ -140,13 +151,21 @@ def test_an_error_rule_names_file_and_line(tmp_path: Path) -> None:
         read_all_pairs(recipe, tmp_path / "run")
 
 
-def test_the_limit_is_the_smallest_of_budget_choice_and_positions(tmp_path: Path) -> None:
-    source, target = write_corpus(tmp_path)
-    table = {
-        "data": {"train": {"source": str(source), "target": str(target)}, "max_length": 50},
-        "model": {"positions": {"kind": "learned", "max_length": 40}},
-        "training": {"batch_tokens": 30},
-    }
-    assert longest_allowed(parse_recipe(table)) == 30
-    assert longest_allowed(parse_recipe(table, ["training.batch_tokens=90"])) == 40
-    assert longest_allowed(parse_recipe({**table, "model": {}}, ["training.batch_tokens=90"])) == 50
+def test_a_held_out_sentence_is_in_no_corpus_and_on_no_side(tmp_path: Path) -> None:
+    recipe_for(tmp_path)  # writes the files
+    back = {"source": str(tmp_path / "train.en"), "target": str(tmp_path / "train.de")}
+    both = {"source": str(tmp_path / "train.de"), "target": str(tmp_path / "train.en")}
+    recipe = parse_recipe(
+        {
+            "data": {"train": [both, both, back], "hold_out": 6},
+            "tokenizer": {"size": 300},
+            "training": {"batch_tokens": 400},
+        }
+    )
+    prepared = read_all_pairs(recipe, tmp_path / "run")
+    assert prepared.validation is not None
+    held_out = {pair.source for pair in prepared.validation.pairs}
+    assert len(held_out) == 6
+    assert [len(part) for part in prepared.train] == [34, 34, 34]
+    for pair in all_pairs(prepared):
+        assert not held_out & {pair.source, pair.target}

@@ -4,30 +4,25 @@ Memory is bounded but for 16 bytes a pair and kind of copy (``FirstSeen``) and 8
 is usual is learnt from the first ``HEAD`` pairs, which are held.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
 
 from dragoman.data.check.alignment import Alignment, Slip
 from dragoman.data.check.characters import CharacterTable
-from dragoman.data.check.chunk import Chunk, make_chunk
-from dragoman.data.check.cleaned import mend_chunk
-from dragoman.data.check.copies import Duplicates, find_copies
+from dragoman.data.check.chunk import Chunk
 from dragoman.data.check.coverage import Coverage
 from dragoman.data.check.finding import Findings, Side
-from dragoman.data.check.lengths import find_odd_lengths
-from dragoman.data.check.numbers import find_differing_addresses, find_differing_numbers
-from dragoman.data.check.overlap import KnownTexts, find_overlap
-from dragoman.data.check.profile import Profile, SideProfile, profile_of
+from dragoman.data.check.inspector import Inspector
+from dragoman.data.check.languages import Expected, Identifier, Languages, load_identifier
+from dragoman.data.check.overlap import KnownTexts, known_texts
+from dragoman.data.check.profile import Profile, SideProfile, chunks_of
 from dragoman.data.check.reading import Notes, read_on
 from dragoman.data.check.report import Report, SetReport, SideSizes
-from dragoman.data.check.scripts import find_foreign_scripts
-from dragoman.data.check.visible import find_blank, find_unreadable
 from dragoman.data.corpus import Corpus, Pair, corpus_name
+from dragoman.errors import MissingExtraError
 from dragoman.tokenization import Tokenizer
 
-HEAD = 50_000  # pairs that show what is usual
-CHUNK = 5_000  # pairs looked at together
+_NO_IDENTIFIER = "wrong-language was not looked for; it needs: pip install 'dragoman[language]'"
 
 
 def check(
@@ -52,40 +47,59 @@ def check(
     Raises:
         DataError: a file cannot be read at all. Faults inside files are findings instead.
     """
-    table = CharacterTable()
     rest = [(n, c) for n, c in (("validation", validation), ("test", test)) if c is not None]
-    held_out = [_known(called, corpus, table) for called, corpus in rest]
-    learnt = KnownTexts(name, only=held_out)
-    reports = [_Check(name, train, table, tokenizers, samples).run(held_out, learnt)]
-    for called, corpus in rest:
-        others = [learnt, *(known for known in held_out if known.name != called)]
-        reports.append(_Check(called, corpus, table, tokenizers, samples).run(others))
+    return check_sets([(name, train)], rest, tokenizers=tokenizers, samples=samples)
+
+
+def check_sets(
+    train: Sequence[tuple[str, Corpus]],
+    held_out: Sequence[tuple[str, Corpus]],
+    *,
+    tokenizers: Sequence[Tokenizer] = (),
+    samples: int = 3,
+) -> Report:
+    """Look for every kind of fault in several sets, as ``check`` does in one of each.
+
+    Args:
+        train: each set that is learned from, with what the report calls it.
+        held_out: each set that is not; all are searched for what they share with any other.
+        tokenizers: one for both sides, or two.
+        samples: how many pairs of each kind to show.
+
+    Raises:
+        DataError: a file cannot be read at all.
+    """
+    table, identify = CharacterTable(), _identifier()
+    known = [known_texts(called, read_on(corpus, Notes()), table) for called, corpus in held_out]
+    kept = [(corpus, texts) for (_, corpus), texts in zip(held_out, known, strict=True)]
+    reports: list[SetReport] = []
+    for called, corpus in train:
+        others = [texts for other, texts in kept[: len(held_out)] if _may_share(corpus, other)]
+        own = KnownTexts(called, only=others)
+        kept.append((corpus, own))
+        looked = _Check(called, corpus, table, tokenizers, samples, identify)
+        reports.append(looked.run(others, own))
+    learnt = [*kept[len(held_out) :], *kept[: len(held_out)]]  # what was learnt from is named first
+    for called, corpus in held_out:
+        others = [
+            texts for other, texts in learnt if texts.name != called and _may_share(corpus, other)
+        ]
+        looked = _Check(called, corpus, table, tokenizers, samples, identify)
+        reports.append(looked.run(others))
     return Report(sets=tuple(reports))
 
 
-def chunks_of(pairs: Iterable[Pair], table: CharacterTable) -> tuple[Profile, Iterator[Chunk]]:
-    """Cut pairs into chunks, and say what is usual in the first of them."""
-    stream = iter(pairs)
-    parts = iter(lambda: list(islice(stream, CHUNK)), [])
-    head = [make_chunk(part, table) for part in islice(parts, HEAD // CHUNK)]
-    rest = (make_chunk(part, table) for part in parts)
-    usual = head or [make_chunk([Pair(1, "", "")], table)]  # an empty corpus has no habits
-    return profile_of(usual), chain(_emptying(head), rest)
+def _may_share(one: Corpus, other: Corpus) -> bool:
+    """Say whether a text in both is amiss; into another language it may be."""
+    languages = one.target_language, other.target_language
+    return None in languages or languages[0] == languages[1]
 
 
-def _emptying(head: list[Chunk]) -> Iterator[Chunk]:
-    head.reverse()
-    while head:
-        yield head.pop()
-
-
-def _known(name: str, corpus: Corpus, table: CharacterTable) -> KnownTexts:
-    """Remember the texts of a held-out set."""
-    known = KnownTexts(name)
-    profile, chunks = chunks_of(read_on(corpus, Notes()), table)
-    for chunk in chunks:
-        known.keep(chunk, mend_chunk(chunk, profile, Findings(0)))
-    return known
+def _identifier() -> Identifier | None:
+    try:
+        return load_identifier()
+    except MissingExtraError:
+        return None
 
 
 @dataclass(slots=True)
@@ -97,6 +111,7 @@ class _Check:
     table: CharacterTable
     tokenizers: Sequence[Tokenizer]
     samples: int
+    identify: Identifier | None
     notes: Notes = field(default_factory=Notes)
     pairs: int = 0
     readable: int = 0  # with text on both sides
@@ -108,23 +123,17 @@ class _Check:
             others: sets that should share nothing with this one.
             learnt: remembers what the others have of this one.
         """
-        found, duplicates = Findings(self.samples), Duplicates()
+        found = Findings(self.samples)
         profile, chunks = chunks_of(read_on(self.corpus, self.notes), self.table)
+        spoken = self.corpus.source_language, self.corpus.target_language
+        languages = Languages(self.identify, profile, spoken) if self.identify else None
+        inspector = Inspector(profile, self.table, others=others, languages=languages)
         alignment = Alignment(profile)
         coverage = Coverage(self.tokenizers[0], self.tokenizers[-1]) if self.tokenizers else None
         totals: dict[Side, _Totals] = {"source": _Totals(), "target": _Totals()}
         for chunk in chunks:
             self._count(chunk, totals)
-            find_unreadable(chunk, found)
-            find_blank(chunk, found)
-            mended = mend_chunk(chunk, profile, found)
-            find_foreign_scripts(chunk, profile, self.table.scripts, found)
-            find_odd_lengths(chunk, profile, found)
-            find_differing_numbers(chunk, found)
-            find_differing_addresses(chunk, found)
-            find_copies(chunk, mended, found)
-            duplicates.look(chunk, mended, found)
-            find_overlap(chunk, mended, others, found)
+            mended = inspector.look(chunk, found)
             if learnt is not None and others:
                 learnt.keep(chunk, mended)
             alignment.look(chunk)
@@ -132,11 +141,11 @@ class _Check:
                 coverage.look(chunk, mended, found)
         alignment.finish()
         self._note_files(alignment, found)
-        return self._report(profile, totals, coverage, found)
+        return self._report(profile, totals, coverage, languages, found)
 
     def _count(self, chunk: Chunk, totals: "dict[Side, _Totals]") -> None:
         self.pairs += len(chunk)
-        self.readable += int((~(chunk.source.blank() | chunk.target.blank())).sum())
+        self.readable += int((~chunk.blank()).sum())
         for side, view in chunk.sides():
             totals[side].characters += int(view.lengths.sum())
             totals[side].longest = max(totals[side].longest, int(view.lengths.max()))
@@ -149,8 +158,8 @@ class _Check:
             found.add("no-pairs", 1, "", f"{self.pairs} pairs, all blank on a side", "", "")
         if self.notes.broken:
             found.add("unreadable", self.pairs + 1, "", self.notes.broken, "", "")
-        for number, columns, row in self.notes.rows:
-            found.add("columns", number, "", f"columns: {columns}, expected 2", row, "")
+        for number, problem, row in self.notes.rows:
+            found.add("columns", number, "", problem, row, "")
         lines = self.notes.lines
         if lines.get("source") != lines.get("target") and not self.notes.broken:
             line, detail = _unequal(lines["source"], lines["target"], alignment)
@@ -167,6 +176,7 @@ class _Check:
         profile: Profile,
         totals: "dict[Side, _Totals]",
         coverage: Coverage | None,
+        languages: Languages | None,
         found: Findings,
     ) -> SetReport:
         shares: dict[Side, float] = coverage.shares() if coverage is not None else {}
@@ -174,9 +184,13 @@ class _Check:
             name=self.name,
             corpus=corpus_name(self.corpus),
             pairs=self.pairs,
-            source=totals["source"].sizes(profile.source, shares.get("source")),
-            target=totals["target"].sizes(profile.target, shares.get("target")),
-            notes=_remarks(self.notes),
+            source=totals["source"].sizes(
+                profile.source, shares.get("source"), _name(languages and languages.source)
+            ),
+            target=totals["target"].sizes(
+                profile.target, shares.get("target"), _name(languages and languages.target)
+            ),
+            notes=(*_remarks(self.notes), *([_NO_IDENTIFIER] if languages is None else [])),
             findings=found.all(),
         )
 
@@ -187,7 +201,7 @@ class _Totals:
     longest: int = 0
     letters: dict[str, int] = field(default_factory=dict[str, int])
 
-    def sizes(self, usual: SideProfile, uncovered: float | None) -> SideSizes:
+    def sizes(self, usual: SideProfile, uncovered: float | None, language: str | None) -> SideSizes:
         """Sum up one side."""
         letters = sorted(self.letters.items(), key=lambda item: -item[1])
         whole = max(1, sum(self.letters.values()))
@@ -197,7 +211,12 @@ class _Totals:
             scripts={name: count / whole for name, count in letters if count},
             form=usual.form,
             uncovered=uncovered,
+            language=language,
         )
+
+
+def _name(expected: Expected | None) -> str | None:
+    return None if expected is None else expected.name
 
 
 def _unequal(sources: int, targets: int, alignment: Alignment) -> tuple[int, str]:
@@ -237,4 +256,6 @@ def _remarks(notes: Notes) -> tuple[str, ...]:
         for name, count in notes.carriage_returns.items()
         if count
     ]
-    return (*marked, *returns)
+    counts = ", ".join(f"{what} {count:,}" for what, count in notes.left_out.items())
+    rules = [f"left out by the rules of the format: {counts}"] if counts else []
+    return (*marked, *returns, *rules, *notes.remarks)

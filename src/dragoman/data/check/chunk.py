@@ -3,14 +3,14 @@
 Shapes: N pairs, S scripts seen so far.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.data.check.characters import CharacterTable, Counts, Mark
-from dragoman.data.check.finding import Side
+from dragoman.data.check.finding import Collector, Side
 from dragoman.data.corpus import Pair
 
 _END = "\uffff"  # no character, so no text holds it for a reason
@@ -45,10 +45,26 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.numbers)
 
+    def blank(self) -> NDArray[np.bool_]:
+        """Say which pairs show nothing on a side or on both, (N,)."""
+        return self.source.blank() | self.target.blank()
+
     def sides(self) -> Iterator[tuple[Side, SideView]]:
         """Give both sides with their names."""
         yield "source", self.source
         yield "target", self.target
+
+    def note(self, kind: str, faults: Mapping[int, tuple[Side, str]], found: Collector) -> None:
+        """Note a fault of each pair that has one, in the order of lines.
+
+        Args:
+            kind: of all of them.
+            faults: side and detail, by place in the chunk from 0.
+            found: gets them.
+        """
+        for at in sorted(faults):
+            texts = self.source.texts[at], self.target.texts[at]
+            found.add(kind, self.numbers[at], *faults[at], *texts)
 
 
 def view(texts: Sequence[str], table: CharacterTable) -> SideView:

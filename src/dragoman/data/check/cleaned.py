@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dragoman.data.check.chunk import Chunk, SideView
-from dragoman.data.check.finding import Findings
+from dragoman.data.check.finding import Collector
 from dragoman.data.check.mending import MENDABLE, mend
 from dragoman.data.check.profile import Profile, SideProfile
 
@@ -16,7 +16,7 @@ class Mended:
     target: list[str]
 
 
-def mend_chunk(chunk: Chunk, profile: Profile, found: Findings) -> Mended:
+def mend_chunk(chunk: Chunk, profile: Profile, found: Collector) -> Mended:
     """Mend all texts of a chunk, noting what was wrong with each."""
     faults: dict[int, list[tuple[str, str, str]]] = {}
     source = _mend_side("source", chunk.source, profile.source, faults)

@@ -7,7 +7,7 @@ import numpy as np
 from dragoman.data.check.characters import Mark
 from dragoman.data.check.chunk import Chunk
 from dragoman.data.check.cleaned import Mended
-from dragoman.data.check.finding import Findings
+from dragoman.data.check.finding import Collector
 from dragoman.data.check.seen import FirstSeen, Hashes, hashes_of
 
 # White space, punctuation and symbols of the larger scripts; never letters, marks or digits.
@@ -33,7 +33,7 @@ def near_form(text: str, odd: bool) -> bytes:
     return folded.encode("utf-8", "surrogatepass").translate(None, _ASCII)
 
 
-def find_copies(chunk: Chunk, mended: Mended, found: Findings) -> None:
+def find_copies(chunk: Chunk, mended: Mended, found: Collector) -> None:
     """Note pairs whose target is the source, if it holds letters; names and numbers may stay."""
     letters = chunk.source.letters.sum(1)
     for at, (source, target) in enumerate(zip(mended.source, mended.target, strict=True)):
@@ -43,19 +43,25 @@ def find_copies(chunk: Chunk, mended: Mended, found: Findings) -> None:
 
 
 class Duplicates:
-    """Finds pairs that came before; pairs with nothing to see are left to their own kind."""
+    """Finds pairs that came before; pairs with nothing to see are left to their own kind.
 
-    def __init__(self) -> None:
-        self._exact, self._near = FirstSeen(), FirstSeen()
+    Args:
+        near: look for near-duplicates too, which takes longer.
+    """
 
-    def look(self, chunk: Chunk, mended: Mended, found: Findings) -> None:
+    def __init__(self, *, near: bool = True) -> None:
+        self._exact, self._near = FirstSeen(), FirstSeen() if near else None
+
+    def look(self, chunk: Chunk, mended: Mended, found: Collector) -> None:
         """Note pairs of a chunk whose mended text, or its near form, an earlier line has."""
-        seen = np.flatnonzero(~(chunk.source.blank() | chunk.target.blank()))
+        seen = np.flatnonzero(~chunk.blank())
         numbers = np.asarray(chunk.numbers, np.int64)[seen]
         places = seen.tolist()
         pairs = ((mended.source[at], mended.target[at]) for at in places)
         exact = self._exact.add(hashes_of(pairs, len(places)), numbers)
         self._note("duplicate", chunk, seen, exact, found)
+        if self._near is None:
+            return
         odd = chunk.source.marks | chunk.target.marks
         near_forms = (
             (near_form(mended.source[at], strange), near_form(mended.target[at], strange))
@@ -68,7 +74,7 @@ class Duplicates:
         near[(exact > 0) | (letters[seen] == 0)] = 0  # of signs alone nothing is left to compare
         self._note("near-duplicate", chunk, seen, near, found)
 
-    def _note(self, kind: str, chunk: Chunk, seen: Hashes, first: Hashes, found: Findings) -> None:
+    def _note(self, kind: str, chunk: Chunk, seen: Hashes, first: Hashes, found: Collector) -> None:
         for place in np.flatnonzero(first).tolist():
             at = int(seen[place])
             texts = chunk.source.texts[at], chunk.target.texts[at]

@@ -2,7 +2,7 @@
 
 from dragoman.data.check.chunk import Chunk
 from dragoman.data.check.cleaned import Mended
-from dragoman.data.check.finding import Findings, Side
+from dragoman.data.check.finding import Collector, Side
 from dragoman.tokenization import Tokenizer
 
 
@@ -20,7 +20,7 @@ class Coverage:
         self.pieces: dict[Side, int] = {"source": 0, "target": 0}
         self.uncovered: dict[Side, int] = {"source": 0, "target": 0}
 
-    def look(self, chunk: Chunk, mended: Mended, found: Findings) -> None:
+    def look(self, chunk: Chunk, mended: Mended, found: Collector) -> None:
         """Note texts that have uncovered pieces; texts with surrogates are passed over."""
         sides: tuple[tuple[Side, list[str]], ...] = (
             ("source", mended.source),
@@ -35,9 +35,7 @@ class Coverage:
                 self.uncovered[side] += odd
                 if odd:
                     faults.setdefault(at, (side, f"{odd} of {len(ids)} pieces on the {side} side"))
-        for at in sorted(faults):
-            texts = chunk.source.texts[at], chunk.target.texts[at]
-            found.add("uncovered", chunk.numbers[at], *faults[at], *texts)
+        chunk.note("uncovered", faults, found)
 
     def shares(self) -> dict[Side, float]:
         """Give the share of uncovered pieces on each side."""

@@ -7,7 +7,7 @@ worth a look, and harmless in small numbers. What ``fix`` does about a kind stan
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 Severity = Literal["wrong", "suspicious"]
 Remedy = Literal["drop", "change", "keep", "refuse"]
@@ -54,6 +54,7 @@ KINDS: dict[str, Kind] = {
         Kind("entity", "HTML entities", "change"),
         Kind("normal-form", "not in the side's usual Unicode normal form", "change"),
         Kind("wrong-script", "most letters are of a script foreign to the side", "drop", 0.2),
+        Kind("wrong-language", "clearly in a language foreign to the side", "drop", 0.2),
         Kind("length", "far longer than the rest", "keep"),
         Kind("length-ratio", "sides of implausibly different lengths", "drop", 0.2),
         Kind("copied-source", "the target is the source", "drop", 0.2),
@@ -95,6 +96,14 @@ class Finding:
         """Say how bad it is in a set of so many pairs."""
         limit = self.kind.limit
         return "wrong" if limit is not None and self.pairs > limit * pairs else "suspicious"
+
+
+class Collector(Protocol):
+    """Whoever wants to hear of faults."""
+
+    def add(self, kind: str, line: int, side: Side, detail: str, source: str, target: str) -> None:
+        """Note that a pair has a fault; line numbers rise within a kind."""
+        ...
 
 
 class Findings:

@@ -15,10 +15,11 @@ import numpy as np
 
 from dragoman.atomic import new_folder
 from dragoman.data.check.finding import KINDS
-from dragoman.data.check.mending import mend
+from dragoman.data.check.mending import MENDS
 from dragoman.data.check.reading import Notes, read_on
+from dragoman.data.check.remedies import mend_pair
 from dragoman.data.check.report import SetReport
-from dragoman.data.corpus import Corpus, Pair, is_blank
+from dragoman.data.corpus import Corpus, Pair
 from dragoman.errors import DataError
 
 Logged = tuple[int, set[str]]  # line number and kinds of fault
@@ -102,12 +103,10 @@ def _decided(corpus: Corpus, report: SetReport) -> Iterator[tuple[int, Pair | No
 
 
 def _mended(pair: Pair, report: SetReport) -> tuple[int, Pair | None, set[str], str]:
-    source, left = mend(pair.source, report.source.form)
-    target, right = mend(pair.target, report.target.form)
-    kinds = {*left, *right}
-    if is_blank(source) or is_blank(target):  # it was all entities
-        return pair.number, None, {*kinds, "one-sided"}, "dropped"
-    return pair.number, Pair(pair.number, source, target), kinds, "changed"
+    changed = mend_pair(pair, (report.source.form, report.target.form), MENDS)
+    if changed.blank:  # it was all entities
+        return pair.number, None, {*changed.kinds, "one-sided"}, "dropped"
+    return pair.number, changed.pair, set(changed.kinds), "changed"
 
 
 def _planned(report: SetReport, remedy: str) -> Iterator[Logged]:

@@ -7,6 +7,7 @@ the kinds of characters below are removed or become a space, then the side's usu
 import html
 import re
 import unicodedata
+from collections.abc import Collection
 from html.entities import html5
 
 from dragoman.data.check.characters import (
@@ -47,6 +48,7 @@ _CHARACTERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("zero-width", re.compile(f"[{ZERO_WIDTHS}]|{_STRAY_JOINER}"), ""),
 )
 _BIDI_MARK = re.compile(f"[{BIDI_MARKS}]")
+MENDS = frozenset(("entity", "normal-form", *(kind for kind, _, _ in _CHARACTERS)))
 
 
 def find_entities(text: str) -> list[str]:
@@ -54,36 +56,39 @@ def find_entities(text: str) -> list[str]:
     return [found[0] for found in _ENTITY.finditer(text) if not found[1] or f"{found[1]};" in html5]
 
 
-def mend(text: str, form: NormalForm) -> tuple[str, dict[str, str]]:
+def mend(text: str, form: NormalForm, kinds: Collection[str] = MENDS) -> tuple[str, dict[str, str]]:
     """Mend a text.
 
     Args:
         text: may hold surrogates, which stay.
         form: the normal form to bring it to.
+        kinds: what to mend; everything unless given.
 
     Returns:
         The mended text, and by kind of fault what was found.
     """
     found: dict[str, str] = {}
-    entities = find_entities(text) if "&" in text else []
+    entities = find_entities(text) if "entity" in kinds and "&" in text else []
     if entities:
         found["entity"] = ", ".join(dict.fromkeys(entities))
         text = _ENTITY.sub(
             lambda m: html.unescape(m[0]) if not m[1] or f"{m[1]};" in html5 else m[0], text
         )
     if not text.isprintable():  # all that follow are not printable
-        text = _mend_characters(text, found)
-    if not unicodedata.is_normalized(form, text):
+        text = _mend_characters(text, kinds, found)
+    if "normal-form" in kinds and not unicodedata.is_normalized(form, text):
         found["normal-form"] = f"not {form}"
         text = unicodedata.normalize(form, text)
     return text, found
 
 
-def _mend_characters(text: str, found: dict[str, str]) -> str:
+def _mend_characters(text: str, kinds: Collection[str], found: dict[str, str]) -> str:
     for kind, pattern, instead in _CHARACTERS:
-        if hits := pattern.findall(text):
+        if kind in kinds and (hits := pattern.findall(text)):
             found[kind] = name_characters("".join(hits))
             text = pattern.sub(instead, text)
+    if "bidi" not in kinds:
+        return text
     if (hits := _BIDI_MARK.findall(text)) and not _right_to_left(text):
         found.setdefault("bidi", name_characters("".join(hits)))
         text = _BIDI_MARK.sub("", text)

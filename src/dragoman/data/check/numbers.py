@@ -8,7 +8,7 @@ import numpy as np
 
 from dragoman.data.check.characters import Mark
 from dragoman.data.check.chunk import Chunk
-from dragoman.data.check.finding import Findings
+from dragoman.data.check.finding import Collector
 
 _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(
@@ -17,7 +17,7 @@ _ADDRESS = re.compile(
 _SPELLED = 12  # numbers up to this are often written as words on one side
 
 
-def find_differing_numbers(chunk: Chunk, found: Findings) -> None:
+def find_differing_numbers(chunk: Chunk, found: Collector) -> None:
     """Note pairs whose digits differ.
 
     Groups of thousands and the order do not count, and neither do numbers up to twelve, which one
@@ -56,7 +56,7 @@ def _plain(digits: str) -> str:
     return digits[:18]
 
 
-def find_differing_addresses(chunk: Chunk, found: Findings) -> None:
+def find_differing_addresses(chunk: Chunk, found: Collector) -> None:
     """Note pairs whose URLs or e-mail addresses differ."""
     signs = (chunk.source.marks | chunk.target.marks) & int(Mark.ADDRESS)
     for at in np.flatnonzero(signs).tolist():

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from dragoman.data.check.characters import CharacterTable
 from dragoman.data.check.chunk import Chunk, SideView
-from dragoman.data.check.cleaned import Mended
-from dragoman.data.check.finding import Findings, Side
+from dragoman.data.check.cleaned import Mended, mend_chunk
+from dragoman.data.check.finding import Collector, Findings, Side
+from dragoman.data.check.profile import chunks_of
 from dragoman.data.check.seen import FirstSeen, Hashes, hashes_of
+from dragoman.data.corpus import Pair
 
 
 class KnownTexts:
@@ -43,8 +46,17 @@ class KnownTexts:
         return self._sides[which].find(hashes)
 
 
+def known_texts(name: str, pairs: Iterable[Pair], table: CharacterTable) -> KnownTexts:
+    """Remember the texts of a held-out set."""
+    known = KnownTexts(name)
+    profile, chunks = chunks_of(pairs, table)
+    for chunk in chunks:
+        known.keep(chunk, mend_chunk(chunk, profile, Findings(0)))
+    return known
+
+
 def find_overlap(
-    chunk: Chunk, mended: Mended, others: Iterable[KnownTexts], found: Findings
+    chunk: Chunk, mended: Mended, others: Iterable[KnownTexts], found: Collector
 ) -> None:
     """Note pairs with a side that another set has too."""
     names: tuple[Side, Side] = ("source", "target")
@@ -56,9 +68,7 @@ def find_overlap(
             for place in np.flatnonzero(lines).tolist():
                 detail = f"{names[which]} as in {other.name} line {lines[place]:,}"
                 details.setdefault(int(at[place]), (names[which], detail))
-    for at in sorted(details):
-        texts = chunk.source.texts[at], chunk.target.texts[at]
-        found.add("overlap", chunk.numbers[at], *details[at], *texts)
+    chunk.note("overlap", details, found)
 
 
 def _hashed(chunk: Chunk, mended: Mended) -> Iterable[tuple[Hashes, Hashes]]:

@@ -1,18 +1,24 @@
 """What is usual in a corpus, seen from its first pairs: lengths, ratios, scripts, normal forms."""
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dragoman.data.check.characters import Counts, Mark
-from dragoman.data.check.chunk import Chunk, SideView
+from dragoman.data.check.characters import CharacterTable, Counts, Mark
+from dragoman.data.check.chunk import Chunk, SideView, make_chunk
+from dragoman.data.corpus import Pair
 
 NormalForm = Literal["NFC", "NFD"]
 
+HEAD = 50_000  # pairs that show what is usual
+CHUNK = 5_000  # pairs looked at together
+SAMPLE = 200  # texts of a side that show its language
+FEWEST_LETTERS = 20  # of a text whose language can be told
 SOFTENING = 5  # characters added to both lengths, so that the ratio of short texts says less
 _FOREIGN = 0.1  # share of a side's letters from which a script is at home there
 _TAILS = 4.0  # distances from the median to a decile; a normal law has 1 in 3 million beyond
@@ -26,6 +32,7 @@ class SideProfile:
     form: NormalForm
     longest: float  # characters; more is far from usual
     letters: Counts  # by script, (S,)
+    sample: Sequence[str]  # up to SAMPLE texts of FEWEST_LETTERS or more, from all over the head
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,22 @@ class Profile:
     highest: float
 
 
+def chunks_of(pairs: Iterable[Pair], table: CharacterTable) -> tuple[Profile, Iterator[Chunk]]:
+    """Cut pairs into chunks, and say what is usual in the first of them."""
+    stream = iter(pairs)
+    parts = iter(lambda: list(islice(stream, CHUNK)), [])
+    head = [make_chunk(part, table) for part in islice(parts, HEAD // CHUNK)]
+    rest = (make_chunk(part, table) for part in parts)
+    usual = head or [make_chunk([Pair(1, "", "")], table)]  # an empty corpus has no habits
+    return profile_of(usual), chain(_emptying(head), rest)
+
+
+def _emptying(head: list[Chunk]) -> Iterator[Chunk]:
+    head.reverse()
+    while head:
+        yield head.pop()
+
+
 def log_ratios(source: Counts, target: Counts) -> NDArray[np.float64]:
     """Compare lengths in characters: log of target to source, (N,); 0 is equal."""
     return np.log((target + SOFTENING) / (source + SOFTENING))
@@ -48,7 +71,7 @@ def log_ratios(source: Counts, target: Counts) -> NDArray[np.float64]:
 def profile_of(chunks: Sequence[Chunk]) -> Profile:
     """Say what is usual in the head of a corpus, at least one pair."""
     sources, targets = [c.source for c in chunks], [c.target for c in chunks]
-    shown = [~(c.source.blank() | c.target.blank()) for c in chunks]
+    shown = [~c.blank() for c in chunks]
     ratios = np.concatenate(
         [
             log_ratios(c.source.lengths, c.target.lengths)[seen]
@@ -80,7 +103,15 @@ def _side(views: Sequence[SideView]) -> SideProfile:
         form=_usual_form(views),
         longest=max(200.0, float(np.exp(middle + _TAILS * (high - middle)))),
         letters=letters,
+        sample=_sample(views),
     )
+
+
+def _sample(views: Sequence[SideView]) -> list[str]:
+    enough = [np.flatnonzero(view.letters.sum(1) >= FEWEST_LETTERS) for view in views]
+    places = [(which, at) for which, found in enumerate(enough) for at in found.tolist()]
+    step = max(1, len(places) // SAMPLE)
+    return [views[which].texts[at] for which, at in places[::step][:SAMPLE]]
 
 
 def _usual_form(views: Sequence[SideView]) -> NormalForm:

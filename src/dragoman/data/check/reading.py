@@ -1,80 +1,84 @@
 """Reading on where training would stop: each fault of the files becomes a note, not the end.
 
-Two files and TSV are read leniently: bytes that are no UTF-8 become surrogates, as the error
-handler ``surrogateescape`` makes them. Any other format is read as training reads it.
+Lines and rows of UTF-8 are read leniently: bytes that are none become surrogates, as the error
+handler ``surrogateescape`` makes them. Any other encoding or format is read as training reads it.
 """
 
-import gzip
-import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
+from functools import partial
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import IO, cast
+from typing import BinaryIO
 
-from dragoman.configfile import similar_file
-from dragoman.data.corpus import (
-    BYTE_ORDER_MARK,
+from dragoman.data.corpora import (
     Corpus,
+    CsvFile,
     Files,
-    Pair,
+    Mo,
+    Po,
+    QtTs,
+    Tmx,
     TsvFile,
-    open_corpus,
+    Xliff,
+    matching_files,
+    table_of,
 )
+from dragoman.data.corpus import Pair, open_corpus, shards
+from dragoman.data.formats import decoded_lines, find_encoding, open_bytes, pairs_of_rows
 from dragoman.errors import DataError
+
+_CHUNK = 2**16  # bytes
 
 
 @dataclass(slots=True)
 class Notes:
     """What reading a corpus met; complete once its pairs are read."""
 
-    lines: dict[str, int] = field(default_factory=dict[str, int])  # by file
-    marked: list[str] = field(default_factory=list[str])  # files that begin with a byte-order mark
-    carriage_returns: dict[str, int] = field(default_factory=dict[str, int])  # CRLF ends, by file
-    rows: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
+    lines: dict[str, int] = field(default_factory=dict[str, int])  # by side
+    marked: list[str] = field(default_factory=list[str])  # sides that begin with a byte-order mark
+    carriage_returns: dict[str, int] = field(default_factory=dict[str, int])  # CRLF ends, by side
+    # Of each row that has not the columns it should: number, what is wrong, text.
+    rows: list[tuple[int, str, str]] = field(default_factory=list[tuple[int, str, str]])
+    left_out: Counter[str] = field(default_factory=Counter[str])  # no pairs by a rule of the format
+    remarks: list[str] = field(default_factory=list[str])
     broken: str = ""  # why reading ended early
 
 
 def read_on(corpus: Corpus, notes: Notes) -> Iterator[Pair]:
     """Read all pairs that can be made out; of unequal files, those of the shorter one.
 
+    Pairs of one unit, such as plural forms, get numbers of their own, so that a fault of one is
+    none of the others: of catalogues and documents, numbers count pairs.
+
     Args:
         corpus: any.
-        notes: filled while reading; of a row without two columns, its number, columns and text.
+        notes: filled while reading.
 
     Raises:
         DataError: a file is missing, is a folder or may not be read at all.
     """
     match corpus:
-        case Files(source=source, target=target):
-            yield from _files(source, target, notes)
-        case TsvFile(file=file):
-            yield from _rows(file, notes)
-        case other:  # pyright: ignore[reportUnnecessaryComparison]  # formats to come
-            yield from _strictly(other, notes)
+        case Files():
+            yield from _files(corpus, notes)
+        case TsvFile() | CsvFile():
+            for path in matching_files(corpus.file):
+                yield from _until_broken(_rows(corpus, path, notes), notes)
+        case Po() | Mo() | Tmx() | Xliff() | QtTs():
+            notes.remarks.append("line numbers count pairs")
+            pairs = _until_broken(open_corpus(corpus, notes.left_out), notes)
+            for number, pair in enumerate(pairs, start=1):
+                yield pair._replace(number=number)
+        case _:
+            yield from _until_broken(open_corpus(corpus, notes.left_out), notes)
 
 
-def _files(source: Path, target: Path, notes: Notes) -> Iterator[Pair]:
-    sides = zip_longest(_lines(source, notes, "source"), _lines(target, notes, "target"))
-    for number, (left, right) in enumerate(sides, start=1):
-        if left is not None and right is not None:
-            yield Pair(number, left, right)
-
-
-def _rows(path: Path, notes: Notes) -> Iterator[Pair]:
-    for number, row in enumerate(_lines(path, notes, "rows"), start=1):
-        columns = row.split("\t")
-        if len(columns) == 2:
-            yield Pair(number, *columns)
-        else:
-            notes.rows.append((number, len(columns), row))
-
-
-def _strictly(corpus: Corpus, notes: Notes) -> Iterator[Pair]:
-    read = 0
+def _until_broken(pairs: Iterator[Pair], notes: Notes) -> Iterator[Pair]:
+    read = False
     try:
-        for pair in open_corpus(corpus):
-            read += 1
+        for pair in pairs:
+            read = True
             yield pair
     except DataError as error:
         if not read:
@@ -82,29 +86,70 @@ def _strictly(corpus: Corpus, notes: Notes) -> Iterator[Pair]:
         notes.broken = str(error)
 
 
-def _lines(path: Path, notes: Notes, name: str) -> Iterator[str]:
-    """Read lines as ``dragoman.data.read_lines`` does, and go on after bad bytes."""
-    notes.lines[name] = notes.carriage_returns[name] = 0
+def _files(corpus: Files, notes: Notes) -> Iterator[Pair]:
+    before = 0  # lines of earlier files
+    for source, target in shards(corpus):
+        sides = zip_longest(
+            _lines(source, notes, "source", corpus.encoding),
+            _lines(target, notes, "target", corpus.encoding),
+        )
+        for number, (left, right) in enumerate(sides, start=before + 1):
+            if left is not None and right is not None:
+                yield Pair(number, left, right)
+        before = notes.lines["source"]
+        if notes.broken:
+            return
+        if before != notes.lines["target"]:
+            notes.remarks.append(f"{source} and {target} differ in lines; no file after was read")
+            return
+
+
+def _rows(corpus: TsvFile | CsvFile, path: Path, notes: Notes) -> Iterator[Pair]:
+    before, latest = notes.lines.get("rows", 0), [""]
+
+    def watched() -> Iterator[str]:
+        for line in _lines(path, notes, "rows", corpus.encoding):
+            latest[0] = line
+            yield line
+
+    def wrong(error: DataError) -> None:
+        notes.rows.append((before + (error.line or 1), error.problem, latest[0]))
+
+    for segment in pairs_of_rows(watched(), str(path), table_of(corpus), wrong=wrong):
+        yield Pair(before + segment.number, segment.source, segment.target)
+
+
+def _lines(path: Path, notes: Notes, name: str, encoding: str | None) -> Iterator[str]:
+    """Read lines as ``dragoman.data.read_lines`` does, and go on after bytes that are no UTF-8."""
+    before = notes.lines.setdefault(name, 0)
+    notes.carriage_returns.setdefault(name, 0)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for raw in cast("IO[bytes]", stream):
-                if not notes.lines[name] and raw.startswith(BYTE_ORDER_MARK):
-                    notes.marked.append(name)
-                    raw = raw[len(BYTE_ORDER_MARK) :]
-                    if not raw:
-                        return
+        with open_bytes(path) as stream:
+            head = stream.readline()
+            codec, mark = find_encoding(head, str(path), encoding)
+            if mark:
+                notes.marked.append(name)
+            head = head[mark:]
+            if codec == "utf-8":
+                yield from _lenient(head, stream, notes, name)
+                return
+            read: Callable[[], bytes] = partial(stream.read, _CHUNK)
+            chunks = chain([head], iter(read, b""))
+            for line in decoded_lines(chunks, str(path), (codec, mark)):
                 notes.lines[name] += 1
-                if raw.endswith(b"\r\n"):
-                    notes.carriage_returns[name] += 1
-                    raw = raw[:-2]
-                elif raw.endswith(b"\n"):
-                    raw = raw[:-1]
-                yield raw.decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
-        raise DataError(path, "no such file", similar_file(path)) from None
-    except IsADirectoryError:
-        raise DataError(path, "is a folder", "name a file in it") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        notes.broken = f"{path}: damaged gzip ({error}); pack or copy it again"
-    except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror or error}") from None
+                yield line
+    except DataError as error:
+        if notes.lines[name] == before:
+            raise
+        notes.broken = str(error)
+
+
+def _lenient(head: bytes, stream: BinaryIO, notes: Notes, name: str) -> Iterator[str]:
+    for raw in chain([head] if head else [], stream):
+        notes.lines[name] += 1
+        if raw.endswith(b"\r\n"):
+            notes.carriage_returns[name] += 1
+            raw = raw[:-2]
+        elif raw.endswith(b"\n"):
+            raw = raw[:-1]
+        yield raw.decode("utf-8", "surrogateescape")

@@ -19,6 +19,7 @@ class SideSizes:
     scripts: dict[str, float]  # share of the letters, largest first
     form: NormalForm  # Unicode normal form of most texts
     uncovered: float | None = None  # share of the tokenizer's pieces; None without one
+    language: str | None = None  # short code; None where nothing tells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +137,9 @@ def _shown(sample: Sample) -> Iterator[str]:
 def _described(sizes: SideSizes) -> str:
     scripts = ", ".join(f"{name.title()} {share:.1%}" for name, share in _most(sizes.scripts))
     covered = "" if sizes.uncovered is None else f"; {sizes.uncovered:.3%} of pieces uncovered"
+    language = "" if sizes.language is None else f"language {sizes.language}; "
     return (
-        f"{sizes.characters:,} characters, longest {sizes.longest:,}, {sizes.form}; "
+        f"{language}{sizes.characters:,} characters, longest {sizes.longest:,}, {sizes.form}; "
         f"letters: {scripts or 'none'}{covered}"
     )
 
@@ -153,6 +155,7 @@ def _plain_sizes(sizes: SideSizes) -> dict[str, Any]:  # Any: JSON
         "scripts": sizes.scripts,
         "normal_form": sizes.form,
         "uncovered": sizes.uncovered,
+        "language": sizes.language,
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dragoman.data.check.chunk import Chunk
-from dragoman.data.check.finding import Findings
+from dragoman.data.check.finding import Collector, Side
 from dragoman.data.check.profile import Profile
 
 _FEWEST = 4  # letters; below that a text is a name or a sign
@@ -13,7 +13,7 @@ _MOST = 0.5  # share of foreign letters that a text may have
 
 
 def find_foreign_scripts(
-    chunk: Chunk, profile: Profile, names: Sequence[str], found: Findings
+    chunk: Chunk, profile: Profile, names: Sequence[str], found: Collector
 ) -> None:
     """Note texts most of whose letters are of scripts that the side hardly uses.
 
@@ -23,6 +23,7 @@ def find_foreign_scripts(
         names: of the scripts, by number.
         found: gets the faults.
     """
+    faults: dict[int, tuple[Side, str]] = {}
     for side, view in chunk.sides():
         usual = profile.source if side == "source" else profile.target
         if not usual.scripts:
@@ -36,5 +37,5 @@ def find_foreign_scripts(
             rest[home] = 0
             script = names[int(rest.argmax())].title()
             detail = f"{foreign[at]} of {letters[at]} letters are foreign, most of them {script}"
-            texts = chunk.source.texts[at], chunk.target.texts[at]
-            found.add("wrong-script", chunk.numbers[at], side, detail, *texts)
+            faults.setdefault(at, (side, detail))
+    chunk.note("wrong-script", faults, found)

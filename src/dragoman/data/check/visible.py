@@ -4,20 +4,21 @@ import numpy as np
 
 from dragoman.data.check.characters import Mark
 from dragoman.data.check.chunk import Chunk
-from dragoman.data.check.finding import Findings
+from dragoman.data.check.finding import Collector, Side
 from dragoman.data.check.mending import name_characters
 
 
-def find_unreadable(chunk: Chunk, found: Findings) -> None:
+def find_unreadable(chunk: Chunk, found: Collector) -> None:
     """Note bad bytes with their offset in the line, from 0, and U+FFFD."""
+    bad: dict[int, tuple[Side, str]] = {}
+    lost: dict[int, tuple[Side, str]] = {}
     for side, view in chunk.sides():
         for at in view.having(Mark.SURROGATE):
-            detail = _first_bad(view.texts[at])
-            texts = chunk.source.texts[at], chunk.target.texts[at]
-            found.add("bad-bytes", chunk.numbers[at], side, detail, *texts)
+            bad.setdefault(at, (side, _first_bad(view.texts[at])))
         for at in view.having(Mark.REPLACEMENT):
-            texts = chunk.source.texts[at], chunk.target.texts[at]
-            found.add("replacement", chunk.numbers[at], side, "U+FFFD", *texts)
+            lost.setdefault(at, (side, "U+FFFD"))
+    chunk.note("bad-bytes", bad, found)
+    chunk.note("replacement", lost, found)
 
 
 def _first_bad(text: str) -> str:
@@ -28,7 +29,7 @@ def _first_bad(text: str) -> str:
     return f"byte 0x{ord(text[at]) - 0xDC00:02x} at byte {offset} of the line"
 
 
-def find_blank(chunk: Chunk, found: Findings) -> None:
+def find_blank(chunk: Chunk, found: Collector) -> None:
     """Note pairs with nothing to see on one side or on both."""
     blank = chunk.source.blank(), chunk.target.blank()
     for at in np.flatnonzero(blank[0] | blank[1]).tolist():

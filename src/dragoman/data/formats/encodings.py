@@ -5,12 +5,11 @@ A line ends at LF or CRLF in every encoding; bytes that are not text are an erro
 
 import codecs
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
-from dragoman.data.corpus import decode_lines
-from dragoman.data.formats.opening import LONGEST_LINE, byte_lines, too_long
+from dragoman.data.formats.opening import LONGEST_LINE, too_long
 from dragoman.errors import ConfigError, DataError
 
 # The longer mark first: that of UTF-32 begins with that of UTF-16.
@@ -81,26 +80,57 @@ def find_encoding(head: bytes, name: str, declared: str | None = None) -> tuple[
     return codec or "utf-8", 0
 
 
-def text_lines(stream: BinaryIO, name: str, encoding: str | None = None) -> Iterator[str]:
-    """Read lines of text without their ends.
+def text_lines(
+    stream: BinaryIO, name: str, encoding: str | None = None, *, longest: int | None = None
+) -> Iterator[str]:
+    """Read lines of text without their ends; arguments and errors are those of ``text_blocks``."""
+    return chain.from_iterable(text_blocks(stream, name, encoding, longest=longest))
+
+
+def text_blocks(
+    stream: BinaryIO, name: str, encoding: str | None = None, *, longest: int | None = None
+) -> Iterator[list[str]]:
+    """Read lines of text without their ends, some thousands at a time.
+
+    A stream that waits for its writer, such as a pipe, is read as far as it has come.
 
     Args:
         stream: bytes, from their beginning.
         name: what messages call the stream.
         encoding: as ``find_encoding`` has it.
+        longest: characters that no line exceeds; ``LONGEST_LINE`` unless given.
+
+    Yields:
+        One line or more.
 
     Raises:
         ConfigError: the declared encoding is unknown.
         DataError: bytes that the encoding does not have, with line, byte and offset and a guess
-            what the encoding is; a line longer than ``LONGEST_LINE``; what ``find_encoding`` says.
+            what the encoding is; a line longer than ``longest``; what ``find_encoding`` says.
     """
-    lines = byte_lines(stream, name)
-    first = next(lines, b"")
+    bound = LONGEST_LINE if longest is None else longest
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+    head = b""
+    while b"\n" not in head and len(head) < _SAMPLE and (more := read(_CHUNK)):
+        head += more
+    first = head[: head.find(b"\n") + 1] or head
     codec, mark = find_encoding(first, name, encoding)
+    chunks = chain([head[mark:]], iter(lambda: read(_CHUNK), b""))
     if codec == "utf-8":
-        return _utf_8_lines(chain([first] if first else [], lines), name)
-    chunks = chain([first[mark:]], iter(lambda: stream.read(_CHUNK), b""))
-    return _decoded_lines(chunks, name, codec, mark)
+        yield from _utf_8_blocks(chunks, name, mark, bound)
+    else:
+        yield from _decoded_blocks(chunks, name, (codec, mark), bound)
+
+
+def decoded_lines(chunks: Iterable[bytes], name: str, encoding: tuple[str, int]) -> Iterator[str]:
+    """Read lines as ``text_lines`` does, once it is known what encoding they are in.
+
+    Args:
+        chunks: bytes after the byte-order mark.
+        name: what messages call the file.
+        encoding: its name and the bytes of the mark, as ``find_encoding`` gives them.
+    """
+    return chain.from_iterable(_decoded_blocks(chunks, name, encoding, LONGEST_LINE))
 
 
 def guess_encoding(raw: bytes) -> str:
@@ -121,24 +151,67 @@ def _unmarked_utf_16(head: bytes) -> str:
     return "utf-16-be" if low > high else "utf-16-le"
 
 
-def _utf_8_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    latest = b""
+def _utf_8_blocks(
+    chunks: Iterable[bytes], name: str, mark: int, longest: int
+) -> Iterator[list[str]]:
+    read, held, size = 0, list[bytes](), 0  # lines given; what has come of the next one
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        held.append(chunk[:end] if end else chunk)
+        size += len(held[-1])
+        if end:
+            block = b"".join(held)
+            for lines in _split(block, name, (read, mark)):
+                if size > longest:
+                    _refuse_longer(lines, longest, name, read)
+                read += len(lines)
+                yield lines
+            held, size = ([chunk[end:]], len(chunk) - end) if end < len(chunk) else ([], 0)
+        if size > longest:
+            raise too_long(name, read + 1)
+    if size:
+        yield from _split(b"".join(held), name, (read, mark))
 
-    def watched() -> Iterator[bytes]:
-        nonlocal latest
-        for line in lines:
-            latest = line
-            yield line
 
+def _split(block: bytes, name: str, place: tuple[int, int]) -> Iterator[list[str]]:
+    """Decode whole lines at once; those before a bad one come first, then the error.
+
+    Args:
+        block: whole lines of UTF-8; the last one may lack its end.
+        name: what messages call the file.
+        place: lines before the block, and the bytes of the file's byte-order mark.
+    """
     try:
-        yield from decode_lines(watched(), name)
-    except DataError as error:
-        if not error.problem.startswith("not UTF-8"):
-            raise
-        raise DataError(name, error.problem, _hint(latest), line=error.line) from None
+        text, wrong = block.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        start = block.rfind(b"\n", 0, error.start) + 1
+        text, wrong = block[:start].decode("utf-8"), error
+    lines = text.replace("\r\n", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()  # the text ended with a line end, or there is none
+    if lines:
+        yield lines
+    if wrong is not None:
+        read, mark = place
+        line = read + len(lines) + 1
+        start = block.rfind(b"\n", 0, wrong.start) + 1
+        offset = wrong.start - start + (mark if line == 1 else 0)
+        problem = f"not UTF-8 (byte 0x{block[wrong.start]:02x} at byte {offset} of the line)"
+        bad = block[start : block.find(b"\n", start) + 1 or len(block)]
+        raise DataError(name, problem, _hint(bad), line=line)
 
 
-def _decoded_lines(chunks: Iterable[bytes], name: str, codec: str, offset: int) -> Iterator[str]:
+def _refuse_longer(lines: list[str], longest: int, name: str, read: int) -> None:
+    for number, line in enumerate(lines, start=read + 1):
+        if len(line) > longest:
+            raise too_long(name, number)
+
+
+def _decoded_blocks(
+    chunks: Iterable[bytes], name: str, encoding: tuple[str, int], longest: int
+) -> Iterator[list[str]]:
+    """Decode in any encoding; ``encoding`` is its name and the bytes of the file's mark."""
+    codec, offset = encoding
     decoder = codecs.getincrementaldecoder(codec)()
     number, held, begun = 1, 0, list[str]()  # begun: what has come of line `number` so far
     for chunk in chain(chunks, [b""]):
@@ -149,13 +222,14 @@ def _decoded_lines(chunks: Iterable[bytes], name: str, codec: str, offset: int) 
             raise _bad_bytes(error, name, codec, (number, offset)) from None
         begun.append(first)
         held += len(first)
-        if held > LONGEST_LINE:
+        if held > longest:
             raise too_long(name, number)
-        for text in others:
-            yield "".join(begun).removesuffix("\r")
-            number, held, begun = number + 1, len(text), [text]
+        if others:
+            lines = ["".join(begun), *others[:-1]]
+            yield [line.removesuffix("\r") for line in lines]
+            number, held, begun = number + len(lines), len(others[-1]), others[-1:]
     if held:
-        yield "".join(begun)
+        yield ["".join(begun)]
 
 
 def _bad_bytes(

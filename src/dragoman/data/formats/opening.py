@@ -5,7 +5,7 @@ import gzip
 import lzma
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -45,6 +45,7 @@ _SUFFIXES: dict[str, FormatName] = {
     ".sdlxliff": "xliff",
     ".mqxliff": "xliff",
     ".mxliff": "xliff",
+    ".poxliff": "xliff",
     ".ts": "qt",
     ".txt": "text",
 }
@@ -92,20 +93,6 @@ def open_bytes(where: Path | BinaryIO) -> Generator[BinaryIO]:
         if kind and error.errno is None:  # bzip2 has no error of its own
             raise DataError(where, f"damaged {kind} ({error})", "pack or copy it again") from None
         raise DataError(where, f"cannot be read: {error.strerror or error}") from None
-
-
-def byte_lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Read lines with their LF.
-
-    Raises:
-        DataError: a line is longer than ``LONGEST_LINE``.
-    """
-    number = 0
-    while line := stream.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(line) > LONGEST_LINE:
-            raise too_long(name, number)
-        yield line
 
 
 def too_long(name: str, number: int) -> DataError:

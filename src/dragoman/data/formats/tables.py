@@ -104,22 +104,33 @@ def read_table(
     """
     with open_bytes(where) as stream:
         lines = text_lines(stream, name, table.encoding)
-        rows = _quoted_rows(lines, name, table) if table.quote else _plain_rows(lines, table)
-        first = next(rows, None)
-        if first is None:
-            return
-        source, target = _columns(first[1], name, table)
-        expected = len(first[1]) if table.columns is not None else 2
-        if not _has_header(first[1], table):
-            rows = chain([first], rows)
-        for number, fields in rows:
-            if len(fields) == expected:
-                yield Segment(number, fields[source], fields[target])
-                continue
-            error = _wrong_width(name, number, len(fields), expected)
-            if wrong is None:
-                raise error
-            wrong(error)
+        yield from pairs_of_rows(lines, name, table, wrong=wrong)
+
+
+def pairs_of_rows(
+    lines: Iterator[str],
+    name: str,
+    table: TableFormat,
+    *,
+    wrong: Callable[[DataError], None] | None = None,
+) -> Iterator[Segment]:
+    """Read the pairs of a table from its lines; see ``read_table``."""
+    rows = _quoted_rows(lines, name, table) if table.quote else _plain_rows(lines, table)
+    first = next(rows, None)
+    if first is None:
+        return
+    source, target = _columns(first[1], name, table)
+    expected = len(first[1]) if table.columns is not None else 2
+    if not _has_header(first[1], table):
+        rows = chain([first], rows)
+    for number, fields in rows:
+        if len(fields) == expected:
+            yield Segment(number, fields[source], fields[target])
+            continue
+        error = _wrong_width(name, number, len(fields), expected)
+        if wrong is None:
+            raise error
+        wrong(error)
 
 
 def looks_like_header(fields: Sequence[str]) -> bool:

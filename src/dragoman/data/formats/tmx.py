@@ -114,7 +114,7 @@ def _other_language(
 def _undecided(name: str, variants: list[_Variant], side: str, line: int | None) -> DataError:
     languages = sorted({v.language for v in variants} - {""}) or ["none is named"]
     problem = f"the {side} language is not clear (languages: {', '.join(languages)})"
-    hint = f'choose one, such as {side} = "{languages[-1]}"'
+    hint = f'choose one, such as {side}_language = "{languages[-1]}"'
     return DataError(name, problem, hint if variants else "name a language", line=line)
 
 

@@ -228,6 +228,9 @@ def _impossible(recipe: Recipe, comparison: Comparison) -> Iterator[Mistake]:
     if isinstance(model, ModelConfig) and model.architecture != "encoder-decoder":
         problem = f"{model.architecture} does not translate, and a comparison is by BLEU"
         yield Mistake("model.architecture", problem, "compare translators")
+    if len(data.target_languages) > 1:
+        problem = f"{len(data.target_languages)} target languages have no common measure"
+        yield Mistake("data.train", problem, "compare on one of them")
     if data.test is None and data.validation is None and not data.hold_out:
         yield Mistake("data", "there is nothing to measure on", "give test, validation or hold_out")
     schedule = recipe.training.schedule

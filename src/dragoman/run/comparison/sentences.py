@@ -3,9 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.data import Corpus, Files, Pair, read_aligned, read_pairs
+from dragoman.data import (
+    Corpus,
+    Dataset,
+    Files,
+    HoldOut,
+    Pair,
+    Several,
+    parts_of,
+    read_aligned,
+    read_pairs,
+)
 from dragoman.recipe import Recipe
-from dragoman.run.tasks.pairs import hold_out, parallel
+from dragoman.run.tasks.corpora import pairs_in, training_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +41,9 @@ def read_test(recipe: Recipe) -> Sentences:
     """
     if recipe.data.test is None:
         return read_validation(recipe)
-    corpus = parallel(recipe.data.test)
-    return _sentences(_short_name(corpus), read_aligned(corpus))
+    corpus = pairs_in(recipe.data.test)
+    pairs = [pair for part in parts_of(corpus) for pair in read_aligned(part)]
+    return _sentences(_short_name(corpus), pairs)
 
 
 def read_validation(recipe: Recipe) -> Sentences:
@@ -42,16 +53,27 @@ def read_validation(recipe: Recipe) -> Sentences:
         DataError: a file cannot be read, or is empty.
     """
     if recipe.data.validation is not None:
-        corpus = parallel(recipe.data.validation)
-        return _sentences(_short_name(corpus), read_pairs(corpus).pairs)
-    corpus = parallel(recipe.data.train)
-    _, held_out = hold_out(read_pairs(corpus).pairs, recipe)
-    return _sentences(f"{len(held_out):,} pairs held out of {_short_name(corpus)}", held_out)
+        corpus = pairs_in(recipe.data.validation)
+        pairs = [pair for part in parts_of(corpus) for pair in read_pairs(part).pairs]
+        return _sentences(_short_name(corpus), pairs)
+    text = training_texts(recipe)[0]
+    draw = HoldOut(recipe.data.hold_out, recipe.training.seed)
+    for pair in text.all_pairs():
+        draw.offer(pair)
+    held_out = draw.pairs()
+    return _sentences(f"{len(held_out):,} pairs held out of {_short_name(text.corpus)}", held_out)
 
 
-def _short_name(corpus: Corpus) -> str:
-    paths = (corpus.source, corpus.target) if isinstance(corpus, Files) else (corpus.file,)
-    return " and ".join(path.name for path in paths)
+def _short_name(corpus: Corpus | Several) -> str:
+    match corpus:
+        case Several(parts=parts):
+            return ", ".join(map(_short_name, parts))
+        case Files(source=source, target=target):
+            return f"{source.name} and {target.name}"
+        case Dataset(dataset=name):
+            return name
+        case _:
+            return corpus.file.name
 
 
 def _sentences(name: str, pairs: Sequence[Pair]) -> Sentences:

@@ -29,7 +29,7 @@ from dragoman.models import Model, ModelConfig
 from dragoman.nn import EncoderOnly
 from dragoman.recipe import Recipe
 from dragoman.run.card import data_lines, measured
-from dragoman.run.tasks.pairs import (
+from dragoman.run.tasks.corpora import (
     fingerprint,
     hold_out,
     longest_allowed,

@@ -23,7 +23,7 @@ from dragoman.models import Model
 from dragoman.nn import EncoderOnly
 from dragoman.recipe import Recipe
 from dragoman.run.card import measured
-from dragoman.run.tasks.pairs import fingerprint, longest_allowed
+from dragoman.run.tasks.corpora import fingerprint, longest_allowed
 from dragoman.run.tasks.plain_text import plain, read_plain_text
 from dragoman.run.tasks.vocabulary import Given
 from dragoman.tokenization import Tokenizer

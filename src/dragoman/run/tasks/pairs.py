@@ -1,210 +1,194 @@
 """Parallel text and tokenizers to ids, ready for batches: what a translator is trained on."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from dragoman.data import (
-    ADDED_SYMBOLS,
-    AnyCorpus,
     Corpus,
-    Files,
     IdStore,
-    LengthReport,
+    LengthLimits,
     Origin,
     Pair,
     PairReport,
-    TsvFile,
-    apply_length_rule,
+    Preparation,
+    Survey,
+    TrainingText,
+    corpus_files,
     corpus_name,
+    open_corpus,
+    parts_of,
     read_pairs,
 )
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError, MissingExtraError
 from dragoman.recipe import Recipe
+from dragoman.run.tasks.corpora import (
+    check_languages,
+    language_tag,
+    longest_allowed,
+    longest_trainable,
+    pairs_in,
+    tagged,
+    training_texts,
+)
+from dragoman.run.tasks.pair_sets import Pairs, TrainingSet, ValidationSet
+from dragoman.run.tasks.prepared import PreparedFolder, Report, much_is_prepared
 from dragoman.run.tasks.vocabulary import Given, keep_tokenizers, prepare_tokenizers
 from dragoman.tokenization import Tokenizer
 
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One set of pairs, as ids and as text.
-
-    Args:
-        name: what people call it.
-        sources: bare source ids.
-        targets: bare target ids.
-        pairs: the text they come from, in the same order.
-        lengths: how many pairs were too long, and what became of them.
-        report: what was read.
-    """
-
-    name: str
-    sources: IdStore
-    targets: IdStore
-    pairs: tuple[Pair, ...]
-    lengths: LengthReport
-    report: PairReport
-
-    def notices(self) -> Iterator[str]:
-        """Say what was left out or cut, if anything was."""
-        if self.report.blank:
-            yield f"{self.name}: {self.report.blank:,} pairs left out, blank on a side"
-        for what, count in (
-            ("dropped", self.lengths.dropped),
-            ("cut", self.lengths.truncated),
-            ("in batches of their own", self.lengths.alone),
-        ):
-            if count:
-                yield f"{self.name}: {count:,} pairs longer than the limit, {what}"
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """All parallel text of a run.
-
-    Args:
-        tokenizers: one when the vocabulary is joint, otherwise of source and target.
-        train: learned from.
-        validation: held out.
-        fit: how well the tokenizers of another model fit the text, in lines.
-    """
-
-    tokenizers: tuple[Tokenizer, ...]
-    train: Side
-    validation: Side | None
-    fit: tuple[str, ...] = ()
-
-    @property
-    def fingerprint(self) -> str:
-        """Digest of the ids trained on: the same text through the same tokenizers."""
-        return fingerprint(self.train.sources, self.train.targets)
-
-    def notices(self) -> Iterator[str]:
-        """Say what was read and what was left out."""
-        sizes = " and ".join(f"{tokenizer.size:,}" for tokenizer in self.tokenizers)
-        yield f"vocabulary: {sizes} pieces"
-        yield from self.fit
-        yield from self.train.notices()
-        if self.validation is not None:
-            pairs = len(self.validation.pairs)
-            yield f"validation on {pairs:,} pairs of {self.validation.name}"
-            yield from self.validation.notices()
-
-
-def fingerprint(*stores: IdStore) -> str:
-    """Digest ids and their lengths."""
-    digest = hashlib.sha256()
-    for store in stores:
-        digest.update(store.lengths.tobytes())
-        digest.update(store.ids.tobytes())
-    return digest.hexdigest()
+LEARNED_FROM = 1_000_000  # pairs at most that vocabularies are learnt from, spread over the text
 
 
 def read_all_pairs(
-    recipe: Recipe, folder: Path, *, reuse: bool = False, given: Given | None = None
+    recipe: Recipe,
+    folder: Path,
+    *,
+    reuse: bool = False,
+    given: Given | None = None,
+    report: Report = lambda _: None,
 ) -> Pairs:
-    """Read the corpora, learn the tokenizers, and encode.
+    """Read the corpora, learn the tokenizers, and encode; what is on disk already is taken.
 
     Args:
         recipe: all choices.
-        folder: gets the tokenizers.
+        folder: of the run; gets the tokenizers, and the ids unless the recipe says where.
         reuse: take the tokenizers in ``folder`` instead, to go on with its run.
         given: tokenizers of a model to start from.
+        report: is told in words how far it is, when it takes long.
 
     Raises:
+        ConfigError: languages or filters do not fit the corpora.
         DataError: a corpus cannot be read, is empty, or has no pair left to train on.
         ModelError: the tokenizers of the run are damaged.
     """
-    corpus = parallel(recipe.data.train)
-    report = read_pairs(corpus)
-    train, held_out = hold_out(report.pairs, recipe)
-    validation_corpus, validation_report = corpus, report
-    if recipe.data.validation is not None:
-        validation_corpus = parallel(recipe.data.validation)
-        validation_report = read_pairs(validation_corpus)
-        held_out = validation_report.pairs
-    texts = [pair.source for pair in train], [pair.target for pair in train]
-    vocabulary = prepare_tokenizers(recipe.tokenizer, folder, texts, reuse=reuse, given=given)
-    tokenizers = vocabulary.tokenizers
-    validation: Side | None = None
-    if held_out:
-        name = corpus_name(validation_corpus)
-        validation = _encode(name, validation_report, held_out, tokenizers, recipe)
-    encoded = _encode(corpus_name(corpus), report, train, tokenizers, recipe)
-    keep_tokenizers(folder, tokenizers, reuse=reuse)
-    return Pairs(tokenizers, encoded, validation, vocabulary.fit)
+    there = folder.exists()
+    try:
+        return _read(recipe, folder, reuse=reuse, given=given, report=report)
+    except (ConfigError, DataError, MissingExtraError):
+        # Text that cannot be used leaves nothing behind, but what took long.
+        if not there and not much_is_prepared(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
-def parallel(corpus: AnyCorpus) -> Corpus:
-    """Know that a corpus has two sides, as the recipe has checked."""
-    assert isinstance(corpus, Files | TsvFile)
-    return corpus
-
-
-def _encode(
-    name: str,
-    report: PairReport,
-    pairs: Sequence[Pair],
-    tokenizers: Sequence[Tokenizer],
-    recipe: Recipe,
-) -> Side:
-    """Turn text into ids, and apply the rule for long pairs."""
-    sources = IdStore.from_sequences(encode_all(tokenizers[0], [pair.source for pair in pairs]))
-    targets = IdStore.from_sequences(encode_all(tokenizers[-1], [pair.target for pair in pairs]))
-    limit = longest_allowed(recipe)
-    lengths = apply_length_rule(
-        sources.lengths + ADDED_SYMBOLS,
-        targets.lengths + ADDED_SYMBOLS,
-        limit_source=limit,
-        limit_target=limit,
+def _read(
+    recipe: Recipe, folder: Path, *, reuse: bool, given: Given | None, report: Report
+) -> Pairs:
+    prepared = PreparedFolder(recipe, folder, report)
+    texts = training_texts(recipe)
+    config = recipe.tokenizer
+    learned = given is not None or config.file is None or config.target is not None
+    survey = _survey(recipe, prepared, texts, wanted=learned and not reuse)
+    held_out = survey.held_out
+    vocabulary = prepare_tokenizers(
+        config, folder, (survey.sources, survey.targets), reuse=reuse, given=given
+    )
+    del survey  # a million pairs as text
+    tokenizers = tagged(recipe, vocabulary.tokenizers)
+    tags = check_languages(recipe, tokenizers[0])
+    limits = LengthLimits(
+        limit=longest_allowed(recipe),
         longest_alone=longest_trainable(recipe),
         rule=recipe.data.too_long,
-        origin=Origin(name, [pair.number for pair in pairs]),
     )
-    return Side(
+    # A mistake in these shows before hours of preparing.
+    validation = _validation(recipe, held_out, texts[0], tokenizers, limits)
+    _try_test(recipe)
+    train: list[TrainingSet] = []
+    for text, tag in zip(texts, tags, strict=True):
+        preparation = Preparation(tokenizers=tokenizers, tag=tag, limits=limits)
+        store, where = prepared.store(text, preparation)
+        train.append(TrainingSet(text.name, store, tokenizers, prepared.sha256(text), where))
+    keep_tokenizers(folder, tokenizers, reuse=reuse)
+    if not reuse:
+        prepared.clean()
+    return Pairs(tokenizers, tuple(train), validation, vocabulary.fit)
+
+
+def _survey(
+    recipe: Recipe, prepared: PreparedFolder, texts: list[TrainingText], *, wanted: bool
+) -> Survey:
+    """Read what vocabularies are learnt from, and draw what is held out, unless that is known.
+
+    Args:
+        recipe: all choices.
+        prepared: may know what was held out.
+        texts: to read.
+        wanted: whether there are vocabularies to learn, or to judge.
+    """
+    count = recipe.data.hold_out if recipe.data.validation is None else 0
+    survey = Survey(
+        texts,
+        sample=LEARNED_FROM // len(texts) if wanted else 0,
+        hold_out=count,
+        seed=recipe.training.seed,
+    )
+    known = prepared.held_out(texts[0]) if count else ()
+    if wanted or known is None:
+        survey.read()
+        prepared.keep_held_out(texts[0], survey.held_out)
+    else:
+        survey.take(known)
+    return survey
+
+
+def _validation(
+    recipe: Recipe,
+    held_out: tuple[Pair, ...],
+    text: TrainingText,
+    tokenizers: tuple[Tokenizer, ...],
+    limits: LengthLimits,
+) -> ValidationSet | None:
+    if recipe.data.validation is None:
+        if not held_out:
+            return None
+        report = PairReport(pairs=held_out, lines=len(held_out), blank=0, sha256={})
+        return _encoded(text.name, [(text.corpus, report)], tokenizers, limits)
+    corpora = parts_of(pairs_in(recipe.data.validation))
+    read = [(corpus, read_pairs(corpus)) for corpus in corpora]
+    name = ", ".join(corpus_name(corpus) for corpus in corpora)
+    return _encoded(name, read, tokenizers, limits)
+
+
+def _try_test(recipe: Recipe) -> None:
+    """See that the test set is there, without reading more of it than its beginning.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    if recipe.data.test is None:
+        return
+    for part in parts_of(pairs_in(recipe.data.test)):
+        if not any(path.is_fifo() for path in corpus_files(part)):  # which is read only once
+            next(open_corpus(part), None)
+
+
+def _encoded(
+    name: str,
+    read: Sequence[tuple[Corpus, PairReport]],
+    tokenizers: tuple[Tokenizer, ...],
+    limits: LengthLimits,
+) -> ValidationSet:
+    """Turn text into ids, and apply the rule for long pairs."""
+    sources: list[list[int]] = []
+    targets: list[list[int]] = []
+    for corpus, report in read:
+        tag = language_tag(tokenizers[0], corpus)
+        lead = [] if tag is None else [tag]
+        sources += [
+            [*lead, *ids] for ids in tokenizers[0].encode_many([p.source for p in report.pairs])
+        ]
+        targets += tokenizers[-1].encode_many([pair.target for pair in report.pairs])
+    stores = IdStore.from_sequences(sources), IdStore.from_sequences(targets)
+    pairs = [pair for _, report in read for pair in report.pairs]
+    lengths = limits.apply(
+        (stores[0].lengths, stores[1].lengths), Origin(name, [pair.number for pair in pairs])
+    )
+    return ValidationSet(
         name,
-        sources.take(lengths.kept, lengths.longest_source),
-        targets.take(lengths.kept, lengths.longest_target),
+        stores[0].take(lengths.kept, lengths.longest_source),
+        stores[1].take(lengths.kept, lengths.longest_target),
         tuple(pairs[int(index)] for index in lengths.kept),
         lengths,
-        report,
+        tuple(report for _, report in read),
     )
-
-
-def longest_allowed(recipe: Recipe) -> int:
-    """Most pieces on a side, the end symbol included: by budget, by choice, or by positions."""
-    limit = longest_trainable(recipe)
-    budget = recipe.training.largest_budget
-    return budget if limit is None else min(limit, budget)
-
-
-def longest_trainable(recipe: Recipe) -> int | None:
-    """The same for a pair that may exceed the budget in a batch alone; None is no limit."""
-    limits = [recipe.data.max_length, recipe.model.max_length]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def encode_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[int]]:
-    """Encode texts, some thousands at a time."""
-    for start in range(0, len(texts), 8192):
-        yield from tokenizer.encode_many(texts[start : start + 8192])
-
-
-def hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Take pairs out at random; no held-out source sentence stays in the training text."""
-    count = recipe.data.hold_out
-    if not count or recipe.data.validation is not None:
-        return tuple(pairs), ()
-    rng = np.random.default_rng([recipe.training.seed, 0])
-    chosen = np.sort(rng.permutation(len(pairs))[: min(count, len(pairs) - 1)])
-    held_out = tuple(pairs[int(index)] for index in chosen)
-    sources = {pair.source for pair in held_out}
-    train = tuple(pair for pair in pairs if pair.source not in sources)
-    if not train:
-        name = corpus_name(parallel(recipe.data.train))
-        problem = f"holding out {count} pairs leaves none to train on"
-        raise DataError(name, problem, "lower data.hold_out, or give data.validation")
-    return train, held_out

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from dragoman.bundle import Bundle
-from dragoman.data import Batches, Example
+from dragoman.data import Example, SeekableBatches
 from dragoman.evaluation import MetricName, Validation
 from dragoman.models import AnyConfig, Model
 
@@ -48,7 +48,7 @@ class Task(Protocol):
         """Say what was read and what was left out."""
         ...
 
-    def batches(self) -> Batches[Any]:
+    def batches(self) -> SeekableBatches[Any]:
         """Make the training batches, each known to ``loss``."""
         ...
 
