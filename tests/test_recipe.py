@@ -32,6 +32,14 @@ def test_paths_of_a_file_start_from_its_folder_and_those_of_overrides_from_here(
     assert recipe.data.test == Files(source=Path("t.de").absolute(), target=Path.cwd() / "t.en")
 
 
+def test_subword_sampling_is_named_by_its_kind_alone() -> None:
+    short = parse_recipe({"data": DATA, "tokenizer": {"sampling": "dropout"}})
+    long = parse_recipe({"data": DATA, "tokenizer": {"sampling": {"kind": "dropout"}}})
+    assert short == long
+    assert short.tokenizer.sampling is not None
+    assert short.tokenizer.sampling.kind == "dropout"
+
+
 def test_keys_beside_a_preset_win() -> None:
     model = parse_recipe({"data": DATA, "model": {"preset": "big", "dropout": 0.1}}).model
     assert isinstance(model, ModelConfig)

@@ -53,6 +53,17 @@ def test_fix_writes_a_clean_copy_beside_the_report(
     assert main(["check", *again, "--target", str(tmp_path / "out/target.txt")]) == 0
 
 
+def test_a_folder_that_is_there_is_refused_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "a.tsv").write_bytes(b"a\tb\xff\n")  # reading it would be told
+    assert main(["check", str(tmp_path / "a.tsv"), "--fix", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "exists already; choose a new folder" in told.err
+
+
 def test_held_out_sets_and_recipes_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,8 @@ from dragoman.cli.main import main
 from tests.data.formats.real_files import FOLDER, real_files
 from tests.data.test_corpora import PO, TMX, write
 
+NAMES = ("a.tsv", "a.csv", "a.jsonl", "a.po", "a.tmx", "a.xlf", "a.ts")
+
 KINDS = ("csv", "jsonl", "mo", "po", "srt", "tbx", "tmx", "ts", "tsv", "xliff")
 REAL = [entry for kind in KINDS for entry in real_files(kind)]
 
@@ -96,3 +98,74 @@ def test_forms_of_one_unit_are_judged_one_by_one(tmp_path: Path) -> None:
     assert main(["check", str(catalogue), "--fix", str(tmp_path / "out")]) == 0
     log = (tmp_path / "out/log.tsv").read_text("utf-8")
     assert log == "1\tchanged\tline-separator\n2\tdropped\tone-sided\n"
+
+
+def document(name: str, pairs: list[tuple[str, str]]) -> str:
+    """Write pairs, a line for each, in the format that a name stands for."""
+    start, row, end = {
+        "a.tsv": ("", "{}\t{}\n", ""),
+        "a.csv": ("", "{},{}\n", ""),
+        "a.jsonl": ("", '{{"source": "{}", "target": "{}"}}\n', ""),
+        "a.po": ("", 'msgid "{}"\nmsgstr "{}"\n', ""),
+        "a.tmx": (
+            '<tmx version="1.4"><header srclang="en"/><body>\n',
+            '<tu><tuv xml:lang="en"><seg>{}</seg></tuv>'
+            '<tuv xml:lang="de"><seg>{}</seg></tuv></tu>\n',
+            "</body></tmx>",
+        ),
+        "a.xlf": (
+            '<xliff version="1.2"><file><body>\n',
+            '<trans-unit id="1"><source>{}</source><target>{}</target></trans-unit>\n',
+            "</body></file></xliff>",
+        ),
+        "a.ts": (
+            "<TS><context><name>c</name>\n",
+            "<message><source>{}</source><translation>{}</translation></message>\n",
+            "</context></TS>",
+        ),
+    }[name]
+    return start + "".join(row.format(*pair) for pair in pairs) + end
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_format_takes_an_invisible_character_for_a_line_end(name: str, tmp_path: Path) -> None:
+    # Field report 1. XML and JSON allow some of these characters as they are, and others not.
+    signs = ["\u2028", "\u2029", "\u0085"]
+    if name in ("a.tsv", "a.csv", "a.po"):
+        signs += ["\v", "\f", "\x1c", "\x1d", "\x1e"]
+    text = "der".join(["", *signs, ""])
+    path = write(tmp_path / name, document(name, [(text, "the"), ("hund", f"dog{text}")]))
+    assert main(["check", str(path), "--fix", str(tmp_path / "out")]) == 0
+    spaced = "der".join(["", *(" " for _ in signs), ""])
+    assert (tmp_path / "out/source.txt").read_text("utf-8") == f"{spaced}\nhund\n"
+    assert (tmp_path / "out/target.txt").read_text("utf-8") == f"the\ndog{spaced}\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_that_are_not_utf8_are_located_in_every_format_of_text(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Field report 3: the single byte 0xE9.
+    rows = [("hund", "dog"), ("katze", "cat"), ("caf~", "coffee")]
+    raw = document(name, rows).encode().replace(b"~", b"\xe9")
+    path = write(tmp_path / name, raw)
+    line = raw[: raw.index(b"\xe9")].count(b"\n") + 1
+    assert main(["check", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert f"line {line}:" in out + err
+    assert main(["check", str(path), "--fix", str(tmp_path / "out")]) == 2
+    if (tmp_path / "out").exists():  # the other pairs are left
+        assert (tmp_path / "out/source.txt").read_bytes() == b"hund\nkatze\n"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "a.mo", "a.parquet", "a.tsv.gz"])
+def test_an_empty_file_is_two_in_every_format(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # fairseq 1208: an empty training file gives a division by zero.
+    path = tmp_path / name
+    path.write_bytes(b"")
+    assert main(["check", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert str(path) in out + err
+    assert "Traceback" not in err

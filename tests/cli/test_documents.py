@@ -1,6 +1,7 @@
 """Documents on the command line: where they come from and go to, what is said, exit status."""
 
 import io
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_a_real_model_keeps_tags_and_placeholders(model: Path, tmp_path: Path) -
     assert made.endswith("</p>\n")
     for kept in ("<b>", "</b>", "%s", "<br>"):
         assert made.count(kept) == 1
+
+
+def test_decomposed_accents_change_nothing(model: Path, tmp_path: Path) -> None:
+    # Field report 10.
+    source, made = tmp_path / "a.html", list[bytes]()
+    for form in ("NFC", "NFD"):
+        source.write_text(unicodedata.normalize(form, "<p>menší <b>hund</b></p>\n"), "utf-8")
+        files = ["--input", str(source), "--output", str(tmp_path / "b.html")]
+        options = ["--format", "html", "--beam", "1", "--max-length", "4"]
+        assert main(["translate", str(model), *files, *options]) == 0
+        made.append((tmp_path / "b.html").read_bytes())
+    assert made[0] == made[1]
 
 
 def test_standard_input_becomes_standard_output(

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+import unicodedata
 from importlib.metadata import version
 from pathlib import Path
 
@@ -481,3 +482,23 @@ def test_numbers_beyond_reason_are_refused_at_once(
     assert main(["train", *files, "--set", setting]) == 2
     assert f"error: {message}: " in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("composed", ["menší hund", "한국어 hund", "क़लम hund"])
+def test_decomposed_accents_change_nothing(
+    composed: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Field report 10: the same sentence to the eye, in two Unicode forms.
+    forms = [unicodedata.normalize(form, composed) for form in ("NFC", "NFD")]
+    source, output = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"{form}\n" for form in forms), encoding="utf-8")
+    command = ["translate", str(model), "--input", str(source), "--output", str(output)]
+    assert main([*command, "--max-length", "5"]) == 0
+    first, second = output.read_bytes().splitlines()
+    assert first == second
+    target = tmp_path / "target"
+    target.write_text("".join(f"{form}\n" for form in reversed(forms)), encoding="utf-8")
+    files = ["--source", str(source), "--target", str(target)]
+    assert main(["score", str(model), *files]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == second

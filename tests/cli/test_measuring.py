@@ -155,3 +155,54 @@ def test_one_corpus_of_the_right_kind_is_asked_for(
     for option in (["--metrics", "bleu"], ["--hypotheses", "h"], ["--alternatives"]):
         assert main(["evaluate", str(models / "language"), "--text", text, *option]) == 2
         assert f"{option[0]}: is for translators" in capsys.readouterr().err
+
+
+# Field reports 1, 3 and 5, for test sets.
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u0085", "\v", "\x1c", "\r"])
+def test_an_invisible_character_ends_no_line_of_a_test_set(
+    sign: str, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write(tmp_path / "s", f"der{sign}hund", "wir gehen")
+    target = write(tmp_path / "t", "the dog", f"we{sign}go")
+    rows = write(tmp_path / "a.tsv", f"der{sign}hund\tthe dog", f"wir gehen\twe{sign}go")
+    kept = tmp_path / "kept"
+    found: list[str] = []
+    for files in (["--source", source, "--target", target], ["--file", rows]):
+        assert main(["score", str(models / "translator"), *files]) == 0
+        found.append(capsys.readouterr().out)
+        options = ["--hypotheses", str(kept), "--beam", "1", "--json"]
+        assert main(["evaluate", str(models / "translator"), *files, *options]) == 0
+        assert json.loads(capsys.readouterr().out)["sentences"] == 2
+        assert kept.read_bytes().count(b"\n") == 2
+    assert found[0] == found[1]
+    assert found[0].count("\n") == 2
+
+
+@pytest.mark.parametrize("verb", ["score", "evaluate"])
+@pytest.mark.parametrize(
+    ("source", "target", "problem"),
+    [
+        (b"a\nb\n\xe9\n", b"x\ny\nz\n", "s: line 3: not UTF-8 (byte 0xe9"),
+        (b"a\nb\nc\n", b"x\ny\n", "s: 3 lines, but "),
+        (b"", b"", "no lines"),
+    ],
+    ids=["bad bytes", "unequal", "empty"],
+)
+def test_a_test_set_that_cannot_be_read_is_two(
+    verb: str,
+    source: bytes,
+    target: bytes,
+    problem: str,
+    models: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "s").write_bytes(source)
+    (tmp_path / "t").write_bytes(target)
+    files = ["--source", str(tmp_path / "s"), "--target", str(tmp_path / "t")]
+    assert main([verb, str(models / "translator"), *files]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert problem in err

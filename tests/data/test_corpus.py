@@ -311,6 +311,24 @@ def test_a_pipe_is_read_and_has_no_hash(tmp_path: Path) -> None:
     assert report.sha256 == {}
 
 
+# OpenNMT-py 1318: a chunked reader lost every line after its size squared. sockeye 477: lines
+# slipped when blanks met chunks.
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_no_line_is_lost_or_slips_however_many_there_are(suffix: str, write: Write) -> None:
+    count = 40_000  # several blocks of each side, which end at different lines
+    sources = [f"{n} {'é' * (n * 7 % 60)}" if n % 5 else "" for n in range(count)]
+    targets = [f"{n} {'x' * (n * 11 % 90)}" if n % 7 else " " for n in range(count)]
+    corpus = Files(
+        source=write(f"text.de{suffix}", "".join(f"{line}\n" for line in sources).encode()),
+        target=write(f"text.en{suffix}", "".join(f"{line}\r\n" for line in targets).encode()),
+    )
+    expected = [Pair(*values) for values in zip(range(1, count + 1), sources, targets, strict=True)]
+    assert list(open_corpus(corpus)) == expected
+    report = read_pairs(corpus)
+    assert report.lines == count
+    assert report.blank == sum(n % 5 == 0 or n % 7 == 0 for n in range(count))
+
+
 # Text that begins with many control characters is taken for UTF-16.
 segments = st.text().map(lambda text: text.translate(dict.fromkeys([*range(11), 13, 0xFEFF], "")))
 

@@ -228,3 +228,12 @@ def test_far_into_a_long_run_is_found_at_once() -> None:
     assert [(state["epoch"] - 1, state["batch"]) for state in counts] == [
         divmod(int(count), size) for count, size in zip(drawn, (40, 9), strict=True)
     ]
+
+
+def test_weights_of_any_size_leave_no_corpus_out() -> None:
+    def shares(*weights: float) -> list[float]:
+        parts = tuple(TsvFile(file=Path("a"), weight=w) for w in weights)
+        return Several(parts=parts).shares([1] * len(weights))[0][0].tolist()
+
+    assert shares(1.7e308, 1.7e308) == [0.5, 0.5]
+    assert min(shares(1e-300, 1e300)) > 0

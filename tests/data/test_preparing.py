@@ -74,7 +74,7 @@ def test_broken_off_anywhere_it_goes_on_to_the_same_ids_and_counts(
     straight = prepare_pairs(text, tmp_path / "straight", "key", asked)
     # By hand: 47 lines, of which 9, 19, 29 and 39 are blank; 0, 7, 14, 21, 28, 35 and 42 are long.
     assert straight.counts["lines"] == 47
-    assert straight.counts["left_out"] == {"blank on a side": 4}
+    assert straight.counts["left_out"] == {"blank on a side": 4, "held out for validation": 0}
     names = {"drop": "dropped", "truncate": "truncated", "alone": "alone"}
     expected = {"dropped": 0, "truncated": 0, "alone": 0} | {names[rule]: 7}
     assert straight.counts["lengths"] == expected

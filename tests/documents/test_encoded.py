@@ -9,6 +9,7 @@ from dragoman.documents.encoded import (
     byte_offsets_slowly,
     decode_document,
     splice,
+    with_references,
 )
 from dragoman.errors import DataError
 
@@ -48,3 +49,16 @@ def test_bytes_that_are_no_text_are_located() -> None:
     with pytest.raises(DataError, match="byte 0xff at byte 5 of the file") as caught:
         decode_document(b"abc\nd\xff", "file", "utf-8", 0)
     assert caught.value.line == 2
+
+
+def test_characters_that_an_encoding_lacks_become_references_in_any_of_its_modes() -> None:
+    text = with_references("x亜ш亜 €", "iso2022_jp")
+    assert text.encode("iso2022_jp").decode("iso2022_jp") == "x亜ш亜 &#8364;"
+
+
+def test_a_place_in_another_mode_of_the_encoding_is_refused() -> None:
+    raw = "x 亜亜亜 y".encode("iso2022_jp")
+    document = decode_document(raw, "page", "iso2022_jp", 0)
+    assert splice(document, [(6, 7, "z")])[0] == raw[:-1] + b"z"
+    with pytest.raises(DataError, match="re-save it as UTF-8"):
+        splice(document, [(3, 4, "z")])

@@ -102,3 +102,22 @@ def test_tokens_are_the_page_and_what_is_not_translated_stays(text: str) -> None
         return
     assert "".join(text[token.start : token.end] for token in tokens) == text
     assert fill_document(page, "html", list)[0] == page
+
+
+@pytest.mark.parametrize("text", ["<p>a \x00</p>", "<p>\x1bb</p>", "<p>\ud800</p>"])
+def test_a_translation_with_control_characters_is_not_written(text: str) -> None:
+    page = b"<p>word</p>"
+    made, filled = fill_document(page, "html", lambda fragments: [(text,) for _ in fragments])
+    assert made == page
+    assert "which a page cannot hold" in filled.remarks[0].text
+
+
+def test_a_reference_to_an_endless_number_is_an_error() -> None:
+    with pytest.raises(DataError, match="line 2: a reference"):
+        filled(f"a\n&#{'9' * 5000};")
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a <b ", "<!--", "</", "<p x='"])
+def test_what_never_ends_is_looked_for_once(piece: str) -> None:
+    page = (piece * 20_000).encode()  # took minutes
+    assert fill_document(page, "html", list)[0] == page

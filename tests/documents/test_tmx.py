@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
 from tests.documents.fakes import fill
 
 FRAME = '<tmx version="1.4"><header srclang="en"/><body>{}</body></tmx>'
@@ -63,3 +63,9 @@ def test_units_without_a_source_stay() -> None:
 def test_a_language_must_be_chosen_where_the_file_leaves_it_open(body: str, problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         filled(body)
+
+
+@pytest.mark.parametrize("language", ["\u4e2d", "a b", "\x01", ""])
+def test_a_language_that_is_no_tag_is_an_error(language: str) -> None:
+    with pytest.raises(ConfigError, match="no tag of a language"):
+        fill(b"<tmx/>", "tmx", target_language=language)

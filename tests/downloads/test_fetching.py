@@ -290,3 +290,9 @@ def test_an_interrupt_leaves_a_part_to_go_on_from(server: Server, tmp_path: Path
 def test_no_test_of_downloads_can_leave_this_machine() -> None:
     with socket.socket() as plug, pytest.raises(AssertionError, match="a test asked for"):
         plug.connect(("192.0.2.1", 80))
+
+
+def test_a_length_of_thousands_of_digits_is_none(server: Server, tmp_path: Path) -> None:
+    reply = Reply(DATA, status=206, headers={"Content-Range": f"bytes 0-9/{'9' * 5000}"})
+    with pytest.raises(DataError, match="no copy could be fetched"):
+        run(archive(server.put("/file", reply)), tmp_path)

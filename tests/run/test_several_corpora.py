@@ -140,7 +140,9 @@ def test_filters_are_counted_in_the_log_and_in_the_model_card(tmp_path: Path) ->
     held_out = {pair.source for pair in prepared.validation.pairs}
     lines = Path(str(small["source"])).read_text("utf-8").splitlines()
     kept = sum(line not in held_out for line in lines) - 2
-    assert f"{kept} pairs of 15 lines (2 filter duplicate)" in card
+    held = 13 - kept
+    told = f"{held} held out for validation, 2 filter duplicate"
+    assert f"{kept} pairs of 15 lines ({told})" in card
     assert "36 pairs of 40 lines" in card  # 4 are held out
 
 

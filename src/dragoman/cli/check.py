@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,8 @@ def check(
         named = _named(given, form)
     if len(named) > 1 and (fix or (held_out and recipe is None)):
         raise ConfigError("", "several files are checked one by one", "give a single one")
+    if fix is not None and fix.exists():  # said now, not after hours of reading
+        raise DataError(fix, "exists already", "choose a new folder")
     tokenizers = _tokenizers(model)
     together = [named] if recipe is not None else [[each] for each in named]
     found: list[Any] = []  # Any: naming the type loads torch

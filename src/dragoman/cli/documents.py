@@ -24,6 +24,7 @@ _SUFFIXES = {
 }
 _PACKED = (".gz", ".xz", ".bz2", ".zst")
 _MOST_REMARKS = 50
+_MOST_BYTES = (1 << 28) + 1  # one more than a document may have
 
 
 class Files(NamedTuple):
@@ -105,11 +106,12 @@ def check_format(format: str, input: Path | None, *, n_best: int, json_lines: bo
 
 def _read(path: Path | None) -> bytes:
     if path is None:
-        return sys.stdin.buffer.read()
+        return sys.stdin.buffer.read(_MOST_BYTES)
     if path.suffix.lower() in _PACKED:
         raise DataError(path, "packed documents are not filled", "unpack it first")
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:  # a device may have no end; too large is said later
+            return file.read(_MOST_BYTES)
     except FileNotFoundError:
         raise DataError(path, "no such file", similar_file(path)) from None
     except OSError as error:

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -87,14 +88,16 @@ def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the ty
     from dragoman.cli.console import show  # loads torch
 
     asked: list[int] = []  # signals, the first one first
+    events: list[object] = []  # the first one
     before = {
-        number: signal.signal(number, lambda number, _: _stop(asked, number))
+        number: signal.signal(number, lambda number, _: _stop(asked, number, begun=bool(events)))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         reason = lambda: _STOPPED_BY[asked[0]] if asked else ""  # noqa: E731  # after each update
         report = partial(_preparing, asked)
-        last = show(dragoman.train(recipe, run, should_stop=reason, report=report, **options))
+        happening = dragoman.train(recipe, run, should_stop=reason, report=report, **options)
+        last = show(_noted(happening, events))
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -104,14 +107,25 @@ def _train(recipe: Any, run: Path, **options: Any) -> int:  # Any: naming the ty
 _STOPPED_BY: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
+def _noted(happening: Iterator[Any], events: list[object]) -> Iterator[Any]:
+    """Pass events on, and remember the first: then preparing is over."""
+    for event in happening:
+        if not events:
+            events.append(event)
+        yield event
+
+
 def _preparing(asked: list[int], text: str) -> None:
     """Say how far preparing is; what is prepared is kept, so a signal may end it here."""
     if asked:
+        say(
+            "stopped while preparing; what is prepared is kept, the same command goes on from there"
+        )
         raise KeyboardInterrupt
     say(text)
 
 
-def _stop(asked: list[int], number: int) -> None:
+def _stop(asked: list[int], number: int, *, begun: bool) -> None:
     """Note that a signal asks the run to stop; Ctrl-C pressed twice means at once.
 
     SIGTERM may come any number of times: ``timeout`` and schedulers send it to the process and
@@ -123,6 +137,7 @@ def _stop(asked: list[int], number: int) -> None:
         raise KeyboardInterrupt
     if len(asked) > 1 or os.environ.get("RANK", "0") != "0":  # the first process says it for all
         return
+    what = "after this update" if begun else "as soon as what is prepared so far is kept"
     hint = "; press Ctrl-C again to leave at once without saving" * (number == signal.SIGINT)
     with suppress(OSError, RuntimeError):  # nobody reads, or it came in the middle of a line
-        say(f"\nstopping after this update{hint}")
+        say(f"\nstopping {what}{hint}")

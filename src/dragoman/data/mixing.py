@@ -32,7 +32,7 @@ class Stage:
     """
 
     weights: tuple[Share, ...]
-    until: Annotated[int, Field(ge=1)] | None = None
+    until: Annotated[int, Field(ge=1, le=10**12)] | None = None
 
     def __post_init__(self) -> None:
         """Check what no single field can."""
@@ -216,6 +216,8 @@ class MixedBatches(Generic[B]):
 
 def _normal(weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     shares = np.asarray(weights, dtype=np.float64)
+    shares = shares / shares.max()  # so that no sum is infinite
+    shares[(shares == 0) & (np.asarray(weights) > 0)] = np.finfo(np.float64).tiny
     return shares / shares.sum()
 
 

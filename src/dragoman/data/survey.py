@@ -1,11 +1,14 @@
 """A first reading of text: what vocabularies are learnt from, and what is held out."""
 
+from collections.abc import Callable
 from hashlib import blake2b
 from heapq import heappush, heapreplace
 
 from dragoman.data.corpus import Pair
 from dragoman.data.training_text import TrainingText
 from dragoman.errors import DataError
+
+_TOLD = 500_000  # lines between two words on how far reading is
 
 
 class Survey:
@@ -31,8 +34,11 @@ class Survey:
         for text in self._texts:  # the same sentences may stand in any of them
             text.held_out = sources
 
-    def read(self) -> None:
-        """Read; the first corpus will not give the pairs that are held out, nor others like them.
+    def read(self, said: Callable[[str, int], None] | None = None) -> None:
+        """Read; no corpus will give the pairs that are held out, nor others like them.
+
+        Args:
+            said: is told the name of a corpus and how many lines of it were read, now and then.
 
         Raises:
             DataError: a corpus cannot be read, or holding out leaves nothing.
@@ -40,9 +46,14 @@ class Survey:
         for number, text in enumerate(self._texts):
             draw = HoldOut(self._count if number == 0 else 0, self._seed)
             sample = EvenSample(self._most)
+            told = _TOLD
             for pair in text.all_pairs():
                 draw.offer(pair)
                 sample.offer(pair)
+                if text.lines >= told:
+                    if said is not None:
+                        said(text.name, told)
+                    told += _TOLD
             if number == 0:
                 self.take(draw.pairs())
             kept = [pair for pair in sample.pairs if not text.holds_out(pair)]

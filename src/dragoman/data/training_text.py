@@ -47,7 +47,9 @@ class TrainingText:
             DataError: as ``open_corpus`` does, or no pair has text on both sides.
         """
         for pair in self.all_pairs():
-            if not self.holds_out(pair):
+            if self.holds_out(pair):
+                self._held += 1
+            else:
                 yield pair
 
     def holds_out(self, pair: Pair) -> bool:
@@ -79,7 +81,8 @@ class TrainingText:
         """Say what the last reading left out or changed, and why."""
         dropped = {f"filter {name}": count for name, count in self._filter.counts.items()}
         mended = {f"mended {name}": count for name, count in self._filter.changes.items()}
-        return {"blank on a side": self.blank, **self.left_out, **dropped, **mended}
+        counts = {"blank on a side": self.blank, "held out for validation": self._held}
+        return {**counts, **self.left_out, **dropped, **mended}
 
     def locate(self) -> DataError | None:
         """Find the pair that is no Unicode text, after encoding has failed for it."""
@@ -95,7 +98,7 @@ class TrainingText:
         return None
 
     def _start(self) -> None:
-        self.lines = self.blank = 0
+        self.lines = self.blank = self._held = 0
         self.left_out = Counter[str]()
         self._filter = PairFilter(
             self._filters,

@@ -12,6 +12,8 @@ from itertools import pairwise
 from dragoman.data.formats import guess_encoding
 from dragoman.errors import DataError
 
+_MODES = ("iso2022", "iso-2022", "hz", "utf-7", "utf_7")  # encodings that shift between tables
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
@@ -69,6 +71,7 @@ def splice(
         The new bytes, and what changed in the old ones.
 
     Raises:
+        DataError: the encoding has modes, and a place is not in its first.
         UnicodeEncodeError: the encoding does not have a character.
     """
     ordered = sorted(replacements, key=lambda item: item[:2])
@@ -84,7 +87,28 @@ def splice(
     for change in changes:
         parts += [document.raw[done : change.start], change.new]
         done = change.end
-    return b"".join([*parts, document.raw[done:]]), changes
+    made = b"".join([*parts, document.raw[done:]])
+    if document.codec.startswith(_MODES):
+        _see_that_it_holds(document, made, ordered)
+    return made, changes
+
+
+def _see_that_it_holds(
+    document: EncodedText, made: bytes, ordered: Sequence[tuple[int, int, str]]
+) -> None:
+    """Read new bytes again: the same byte means one character or another, as what came before."""
+    parts: list[str] = []
+    done = 0
+    for start, end, new in ordered:
+        parts += [document.text[done:start], new]
+        done = end
+    try:
+        if made[document.mark :].decode(document.codec) == "".join([*parts, document.text[done:]]):
+            return
+    except UnicodeDecodeError:
+        pass
+    problem = f"{document.codec} changes its meaning within a text that is to be filled"
+    raise DataError(document.name, problem, "re-save it as UTF-8")
 
 
 def byte_offsets(document: EncodedText, offsets: Sequence[int]) -> list[int]:
@@ -116,6 +140,14 @@ def byte_offsets_slowly(document: EncodedText, offsets: Sequence[int]) -> list[i
             place += 1
         places.append(place)
     return places
+
+
+def with_references(text: str, codec: str) -> str:
+    """Write characters that an encoding does not have as ``&#...;``."""
+    if not can_encode(text, codec):
+        return text
+    # One by one: encoders with modes write references in the mode of the character before.
+    return "".join(f"&#{ord(each)};" if can_encode(each, codec) else each for each in text)
 
 
 def can_encode(text: str, codec: str) -> str:

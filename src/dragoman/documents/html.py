@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from dragoman.data import is_blank
 from dragoman.data.formats import codec_name, find_encoding
-from dragoman.documents.encoded import EncodedText, decode_document
+from dragoman.documents.encoded import EncodedText, decode_document, with_references
 from dragoman.documents.html_runs import attribute_text, kept_stretches, text_runs
 from dragoman.documents.html_tokens import Attribute, Token, page_tokens, tag_attributes
-from dragoman.documents.unit import Edit, FillOptions, Plan, Unit, Writer
+from dragoman.documents.unit import Edit, FillOptions, Plan, Unit, Unwritable, Writer
 from dragoman.errors import ConfigError, DataError
 from dragoman.translator import Fragment, Tag
 
@@ -26,6 +26,7 @@ META = frozenset(
 )
 BUTTONS = frozenset({"submit", "button", "reset"})
 
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ud800-\udfff]")
 _SPACE = re.compile("[ \t\n\r\f]+")
 _CHARSET = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml\s[^>]*?\bencoding\s*=\s*[\"']([\w.:-]+)")
@@ -122,7 +123,10 @@ def page_writer(document: EncodedText, source: Fragment, written: str, quote: st
         if fragment == source:
             return written
         parts = (p.text if isinstance(p, Tag) else p.translate(table) for p in fragment)
-        text = "".join(parts).encode(document.codec, "xmlcharrefreplace").decode(document.codec)
+        text = "".join(parts)
+        if bad := next((each for each in _CONTROL.findall(text) if each not in written), ""):
+            raise Unwritable(f"U+{ord(bad):04X} in the translation, which a page cannot hold")
+        text = with_references(text, document.codec)
         return f'"{text}"' if quote == "" else text
 
     return write

@@ -25,6 +25,7 @@ _ATTRIBUTE = re.compile(
     r"[\s/]*([^\s=>/\"'][^\s=>/]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"'][^\s>]*)))?"
 )
 _UNFINISHED = re.compile(r"<[!?/a-zA-Z]")
+_TOO_LONG = re.compile("&#[0-9]{1000}")  # Python reads no number of more than 4,300 digits
 _TAG_NAME = re.compile(r"<[^\s/>]+")
 
 
@@ -55,6 +56,9 @@ def page_tokens(document: EncodedText) -> list[Token]:
     Raises:
         DataError: the parser gives up on it, with the line.
     """
+    if number := _TOO_LONG.search(document.text):
+        line = document.text.count("\n", 0, number.start()) + 1
+        raise DataError(document.name, "a reference to a number of thousands of digits", line=line)
     reader = _Reader(document.text)
     try:
         reader.feed(f"{document.text}\n")  # without it an "&" near the end gets lost
@@ -88,12 +92,35 @@ def tag_attributes(document: EncodedText, token: Token) -> dict[str, Attribute]:
 
 
 class _Reader(HTMLParser):
-    """Notes where everything begins."""
+    """Notes where everything begins.
+
+    What never ends is looked for once: after that, nothing of its kind that begins later ends
+    either. Otherwise the parser's time grows with the square or the cube of a page's size.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=False)
         self.tokens: list[Token] = []
+        self._last = text.rfind(">")  # of what is left
+        self._endless_comment = False
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def goahead(self, end: bool) -> None:
+        self._last = self.rawdata.rfind(">")
+        super().goahead(end)  # type: ignore[misc]  # no stub has it
+
+    def parse_starttag(self, i: int) -> int:
+        return super().parse_starttag(i) if i < self._last else -1
+
+    def parse_endtag(self, i: int) -> int:
+        return super().parse_endtag(i) if i < self._last else -1
+
+    def parse_comment(self, i: int, report: bool = True) -> int:
+        if self._endless_comment:
+            return -1
+        found = super().parse_comment(i, report)
+        self._endless_comment = found < 0
+        return found
 
     def _note(self, kind: Kind, name: str = "") -> None:
         line, column = self.getpos()

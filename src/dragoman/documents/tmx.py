@@ -4,6 +4,7 @@ A language that is asked for as ``en`` is found as ``en``, else as ``en-US`` or 
 as ``read_tmx`` has it.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
@@ -20,7 +21,9 @@ from dragoman.documents.xml_text import (
     xml_writer,
 )
 from dragoman.documents.xml_tree import Node, decode_xml, raw_name, walk_xml
-from dragoman.errors import DataError
+from dragoman.errors import ConfigError, DataError
+
+_LANGUAGE = re.compile("[A-Za-z0-9]+([-_@.][A-Za-z0-9]+)*")
 
 SPANS = SpanRules(inline=TMX_TAGS, opening={"bpt": ("i",)}, closing={"ept": ("i",)})
 
@@ -30,7 +33,11 @@ def plan_tmx(raw: bytes, name: str, options: FillOptions) -> Plan:
 
     Raises:
         DataError: see ``decode_xml`` and ``walk_xml``; or a language must be chosen.
+        ConfigError: the language asked for is no tag of one.
     """
+    asked = options.target_language
+    if asked is not None and not _LANGUAGE.fullmatch(asked):
+        raise ConfigError("target_language", f"{asked!r} is no tag of a language", "such as pt-BR")
     document = decode_xml(raw, name)
     filler = _Filler(document, options, Plan(document), xml_writer(document))
     walk_xml(document, "tmx", frozenset({"header", "tu"}), filler.take)

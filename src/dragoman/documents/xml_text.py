@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dragoman.data.formats.inline import InlineRules
-from dragoman.documents.encoded import EncodedText
+from dragoman.documents.encoded import EncodedText, with_references
 from dragoman.documents.unit import Edit, Unwritable, Writer
 from dragoman.documents.xml_tree import Node, raw_name
 from dragoman.translator import Fragment, Tag
@@ -118,7 +118,7 @@ def xml_writer(document: EncodedText, *, quotes: bool = False) -> Writer:
         if quotes:
             text = text.replace('"', "&quot;").replace("'", "&apos;")
         text = text.replace("\r", "&#13;").replace("\n", document.line_end)
-        return text.encode(document.codec, "xmlcharrefreplace").decode(document.codec)
+        return with_references(text, document.codec)
 
     return write
 

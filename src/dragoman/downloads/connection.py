@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
+_NUMBER = re.compile(r"[0-9]{1,18}")  # of bytes or seconds; Python reads no endless ones
 _TRANSIENT_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
@@ -122,7 +123,7 @@ def _refuse(error: urllib.error.HTTPError, start: int) -> NoReturn:
     if error.code not in _TRANSIENT_STATUS:
         raise GiveUp(problem) from None
     wait = error.headers.get("Retry-After", "") if error.headers else ""
-    raise TryAgain(problem, after_seconds=float(wait) if wait.isdecimal() else 0.0) from None
+    raise TryAgain(problem, after_seconds=float(wait) if _NUMBER.fullmatch(wait) else 0.0) from None
 
 
 def _understand(body: http.client.HTTPResponse, start: int) -> Answer:
@@ -131,10 +132,12 @@ def _understand(body: http.client.HTTPResponse, start: int) -> Answer:
         raise GiveUp("the server packs the file in a way that was not asked for")
     length = body.headers.get("Content-Length", "")
     if body.status == 200:
-        return Answer(body, 0, int(length) if length.isdecimal() else None)
+        return Answer(body, 0, int(length) if _NUMBER.fullmatch(length) else None)
     if body.status != 206:
         raise GiveUp(f"{body.status} {body.reason}")
-    place = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", body.headers.get("Content-Range", ""))
+    place = re.fullmatch(
+        r"bytes (\d{1,18})-\d+/(\d{1,18}|\*)", body.headers.get("Content-Range", "")
+    )
     if place is None or int(place[1]) != start:
         raise Unresumable
     return Answer(body, start, None if place[2] == "*" else int(place[2]))

@@ -68,6 +68,7 @@ def name_kinds(table: Table) -> None:
         ("model", "positions"),
         ("model", "decoder_positions"),
         ("model", "attention"),
+        ("tokenizer", "sampling"),
         ("training", "schedule"),
         ("training", "optimizer"),
     ):

@@ -63,6 +63,7 @@ class Marked:
             words: of the text, none of which has a tag inside; see ``word_spans``.
         """
         starts = [start for start, _ in words]
+        places = dict(self.tags)
         open_nodes: list[tuple[int, list[Node]]] = [(-1, [])]
         for number, character in self.tags:
             word = bisect_left(starts, character)
@@ -75,7 +76,7 @@ class Marked:
                 open_nodes.append((number, []))
             else:
                 _, inside = open_nodes.pop()
-                first = bisect_left(starts, dict(self.tags)[partner])
+                first = bisect_left(starts, places[partner])
                 node = Node((partner, number), first, word, inside=tuple(inside))
                 open_nodes[-1][1].append(node)
         return tuple(open_nodes[0][1])
@@ -87,7 +88,7 @@ def take_apart(fragment: Fragment) -> Marked:
     White space at the edges stays there, and so does what means the whole text or none of it: a
     tag alone, a span around nothing, a span around everything.
     """
-    partners = _partners(fragment)
+    partners = partners_of(fragment)
     items = _nested(fragment, partners)
     with_text = [
         place for place, item in enumerate(items) if isinstance(item, str) and item.strip()
@@ -124,7 +125,7 @@ def put_together(items: Iterable[str | Tag]) -> Fragment:
     return tuple(whole)
 
 
-def _partners(fragment: Fragment) -> Partners:
+def partners_of(fragment: Fragment) -> Partners:
     """Find for each tag that opens the one that closes; a tag without a partner has none."""
     open_tags: dict[int, list[int]] = {}
     partners: Partners = {}

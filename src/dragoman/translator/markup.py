@@ -4,7 +4,7 @@ A tag goes where the words are that come of the words it was at, as ``alignment`
 tag of the source stands in the result exactly once, and spans are well nested.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dragoman.translator.alignment import Aligner, Array, Pair
@@ -17,12 +17,14 @@ from dragoman.translator.placeholders import (
 )
 from dragoman.translator.placing import Placing
 from dragoman.translator.planning import gap
+from dragoman.translator.portions import portions
 from dragoman.translator.sentences import split_sentences, trimmed
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translator import Translator
 
 __all__ = ["Fragment", "Tag", "translate_fragments", "translate_marked"]
 
+_MOST_CELLS = 4_000_000  # of the tables held at once, 8 bytes each
 Align = Callable[[Sequence[Pair]], Sequence[Array]]
 
 
@@ -78,13 +80,40 @@ def translate_marked(
         fragments: text and tags.
         split: cuts a text into what is translated at once, without loss.
     """
+    cut = [
+        portions(fragment) if any(isinstance(item, Tag) for item in fragment) else [fragment]
+        for fragment in fragments
+    ]
+    flat = [portion for each in cut for portion in each]
+    found = iter(_translate_portions(translate, align, flat, split))
+    return [_in_one([next(found) for _ in each]) for each in cut]
+
+
+def _in_one(translated: Sequence[Fragment]) -> Fragment:
+    """Put the translations of portions together."""
+    if len(translated) == 1:
+        return translated[0]
+    items: list[str | Tag] = []
+    for portion in translated:
+        if items and portion and isinstance(items[-1], str) and isinstance(portion[0], str):
+            items.append(gap(items[-1], portion[0]))
+        items += portion
+    return put_together(items)
+
+
+def _translate_portions(
+    translate: Translate,
+    align: Align,
+    fragments: Sequence[Fragment],
+    split: Callable[[str], Sequence[str]],
+) -> list[Fragment]:
     marked = [take_apart(fragment) for fragment in fragments]
     texts = _translate_texts(translate, [each.text for each in marked], split)
     placed = [
         Placing(each, stretches) if each.tags else None
         for each, stretches in zip(marked, texts, strict=True)
     ]
-    weights = iter(align([pair for each in placed if each for pair in each.pairs]))
+    weights = _weights(align, [pair for each in placed if each for pair in each.pairs])
     found: list[Fragment] = []
     for fragment, each, stretches, placing in zip(fragments, marked, texts, placed, strict=True):
         inside: list[str | int] = [target_of(stretches)]
@@ -95,6 +124,20 @@ def translate_marked(
         told = put_together(item if isinstance(item, str) else fragment[item] for item in items)
         found.append(fragment if same else told)
     return found
+
+
+def _weights(align: Align, pairs: Sequence[Pair]) -> Iterator[Array]:
+    """Align some pairs at a time: the tables of a whole document would fill the memory."""
+    waiting: list[Pair] = []
+    cells = 0
+    for pair in pairs:
+        waiting.append(pair)
+        cells += len(pair.target_words) * len(pair.source_words)
+        if cells > _MOST_CELLS:
+            yield from align(waiting)
+            waiting, cells = [], 0
+    if waiting:
+        yield from align(waiting)
 
 
 def _translate_texts(

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from dragoman.translator.placeholders import placeholder_spans
@@ -35,12 +36,13 @@ def word_spans(text: str, cuts: Collection[int] = ()) -> Spans:
         found.append((first, last))
         start = last
     found += _plain_words(text, start, len(text))
-    return [span for word in found for span in _cut(word, cuts)]
+    inside = sorted({*cuts})
+    return [span for word in found for span in _cut(word, inside)]
 
 
-def _cut(word: tuple[int, int], cuts: Collection[int]) -> Iterator[tuple[int, int]]:
-    places = [word[0], *(cut for cut in sorted({*cuts}) if word[0] < cut < word[1]), word[1]]
-    yield from pairwise(places)
+def _cut(word: tuple[int, int], cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    first, last = bisect_right(cuts, word[0]), bisect_left(cuts, word[1])
+    yield from pairwise([word[0], *cuts[first:last], word[1]])
 
 
 def _plain_words(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

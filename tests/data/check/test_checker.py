@@ -1,5 +1,6 @@
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from dragoman.data import Files, JsonLines, TsvFile
-from dragoman.data.check import KINDS, SetReport, check
+from dragoman.data.check import KINDS, SetReport, check, reading
 from dragoman.data.sample import sample_corpus
 from dragoman.errors import DataError
 from dragoman.tokenization import TokenizerConfig, learn_tokenizer
@@ -158,7 +159,6 @@ def test_validation_and_test_are_compared_too(tmp_path: Path) -> None:
         ("carriage-return", b"%b\rx"),
         ("tab", b"%b\tx"),
         ("entity", b"%b &amp; x"),
-        ("normal-form", "%b a\u0308".encode()),
         ("wrong-script", b"%b " + "собака громко спит ".encode() * 9),
         ("length", b"%b" + b" more" * 300),
     ],
@@ -201,6 +201,23 @@ def test_damaged_gzip_keeps_what_was_found_before(tmp_path: Path) -> None:
     assert "unreadable" in lines_of(found)
     assert "unequal-sides" not in lines_of(found)
     assert found.pairs > 0
+
+
+@pytest.mark.parametrize("lines", [b"", b"der hund\tthe dog\n"], ids=["first", "second"])
+def test_a_line_without_end_is_refused_however_small_its_file(
+    lines: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LONGEST_LINE", 1000)
+    file = tmp_path / "a.tsv.gz"
+    file.write_bytes(gzip.compress(lines + b"a" * 100_000))
+    problem = rf"a\.tsv\.gz: line {lines.count(10) + 1}: line longer than"
+    if not lines:
+        with pytest.raises(DataError, match=problem):
+            check(TsvFile(file=file))
+        return
+    found = checked(TsvFile(file=file)).find("unreadable")
+    assert found is not None
+    assert re.search(problem, found.samples[0].detail)
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:

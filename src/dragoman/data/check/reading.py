@@ -27,6 +27,7 @@ from dragoman.data.corpora import (
 )
 from dragoman.data.corpus import Pair, open_corpus, shards
 from dragoman.data.formats import decoded_lines, find_encoding, open_bytes, pairs_of_rows
+from dragoman.data.formats.opening import LONGEST_LINE, too_long
 from dragoman.errors import DataError
 
 _CHUNK = 2**16  # bytes
@@ -125,13 +126,16 @@ def _lines(path: Path, notes: Notes, name: str, encoding: str | None) -> Iterato
     notes.carriage_returns.setdefault(name, 0)
     try:
         with open_bytes(path) as stream:
-            head = stream.readline()
+            head = _bounded(stream.readline(LONGEST_LINE + 1), str(path), 1)
             codec, mark = find_encoding(head, str(path), encoding)
             if mark:
                 notes.marked.append(name)
             head = head[mark:]
             if codec == "utf-8":
-                yield from _lenient(head, stream, notes, name)
+                for raw in _lenient(head, stream, notes, name):
+                    yield _bounded(raw, str(path), notes.lines[name] - before).decode(
+                        "utf-8", "surrogateescape"
+                    )
                 return
             read: Callable[[], bytes] = partial(stream.read, _CHUNK)
             chunks = chain([head], iter(read, b""))
@@ -144,12 +148,20 @@ def _lines(path: Path, notes: Notes, name: str, encoding: str | None) -> Iterato
         notes.broken = str(error)
 
 
-def _lenient(head: bytes, stream: BinaryIO, notes: Notes, name: str) -> Iterator[str]:
-    for raw in chain([head] if head else [], stream):
+def _lenient(head: bytes, stream: BinaryIO, notes: Notes, name: str) -> Iterator[bytes]:
+    more: Callable[[], bytes] = partial(stream.readline, LONGEST_LINE + 1)
+    for raw in chain([head] if head else [], iter(more, b"")):
         notes.lines[name] += 1
         if raw.endswith(b"\r\n"):
             notes.carriage_returns[name] += 1
             raw = raw[:-2]
         elif raw.endswith(b"\n"):
             raw = raw[:-1]
-        yield raw.decode("utf-8", "surrogateescape")
+        yield raw
+
+
+def _bounded(raw: bytes, name: str, number: int) -> bytes:
+    """Refuse a line without end, such as a small packed file may unpack to."""
+    if len(raw) > LONGEST_LINE:
+        raise too_long(name, number)
+    return raw

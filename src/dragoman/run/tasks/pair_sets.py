@@ -19,6 +19,7 @@ class TrainingSet:
         tokenizers: give the text back.
         sha256: of each file, by path.
         folder: of the store; plans of batches are kept there.
+        reused: whether it was prepared before.
     """
 
     name: str
@@ -26,6 +27,7 @@ class TrainingSet:
     tokenizers: tuple[Tokenizer, ...]
     sha256: Mapping[str, str]
     folder: Path
+    reused: bool = False
 
     def __len__(self) -> int:
         return len(self.store.sources)
@@ -38,6 +40,8 @@ class TrainingSet:
 
     def notices(self) -> Iterator[str]:
         """Say what was left out or changed, and why, if anything was."""
+        if self.reused:
+            yield f"{self.name}: {len(self):,} pairs, prepared before"
         for reason, count in self.store.counts["left_out"].items():
             if count and reason.startswith("mended "):
                 yield f"{self.name}: {count:,} pairs changed, {reason}"

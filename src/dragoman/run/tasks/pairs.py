@@ -37,6 +37,7 @@ from dragoman.run.tasks.vocabulary import Given, keep_tokenizers, prepare_tokeni
 from dragoman.tokenization import Tokenizer
 
 LEARNED_FROM = 1_000_000  # pairs at most that vocabularies are learnt from, spread over the text
+_MANY = 100_000  # pairs from which learning takes long enough for a word
 
 
 def read_all_pairs(
@@ -78,8 +79,10 @@ def _read(
     texts = training_texts(recipe)
     config = recipe.tokenizer
     learned = given is not None or config.file is None or config.target is not None
-    survey = _survey(recipe, prepared, texts, wanted=learned and not reuse)
+    survey = _survey(recipe, prepared, texts, report, wanted=learned and not reuse)
     held_out = survey.held_out
+    if len(survey.sources) >= _MANY and given is None:
+        report(f"learning the vocabulary from {len(survey.sources):,} pairs")
     vocabulary = prepare_tokenizers(
         config, folder, (survey.sources, survey.targets), reuse=reuse, given=given
     )
@@ -97,8 +100,9 @@ def _read(
     train: list[TrainingSet] = []
     for text, tag in zip(texts, tags, strict=True):
         preparation = Preparation(tokenizers=tokenizers, tag=tag, limits=limits)
-        store, where = prepared.store(text, preparation)
-        train.append(TrainingSet(text.name, store, tokenizers, prepared.sha256(text), where))
+        store, where, there = prepared.store(text, preparation)
+        hashes = prepared.sha256(text)
+        train.append(TrainingSet(text.name, store, tokenizers, hashes, where, reused=there))
     keep_tokenizers(folder, tokenizers, reuse=reuse)
     if not reuse:
         prepared.clean()
@@ -106,7 +110,12 @@ def _read(
 
 
 def _survey(
-    recipe: Recipe, prepared: PreparedFolder, texts: list[TrainingText], *, wanted: bool
+    recipe: Recipe,
+    prepared: PreparedFolder,
+    texts: list[TrainingText],
+    report: Report,
+    *,
+    wanted: bool,
 ) -> Survey:
     """Read what vocabularies are learnt from, and draw what is held out, unless that is known.
 
@@ -114,6 +123,7 @@ def _survey(
         recipe: all choices.
         prepared: may know what was held out.
         texts: to read.
+        report: is told how far reading is.
         wanted: whether there are vocabularies to learn, or to judge.
     """
     count = recipe.data.hold_out if recipe.data.validation is None else 0
@@ -125,7 +135,7 @@ def _survey(
     )
     known = prepared.held_out(texts[0]) if count else ()
     if wanted or known is None:
-        survey.read()
+        survey.read(lambda name, lines: report(f"reading {name}: {lines:,} lines so far"))
         prepared.keep_held_out(texts[0], survey.held_out)
     else:
         survey.take(known)

@@ -84,8 +84,8 @@ class PreparedFolder:
             self._digests[text] = self._hash(text)
         return self._digests[text]
 
-    def store(self, text: TrainingText, preparation: Preparation) -> tuple[PairStore, Path]:
-        """Give a corpus as ids, and where they lie.
+    def store(self, text: TrainingText, preparation: Preparation) -> tuple[PairStore, Path, bool]:
+        """Give a corpus as ids, where they lie, and whether they were there before.
 
         Raises:
             DataError: the text cannot be read, no pair is left, or another process prepares it.
@@ -99,7 +99,7 @@ class PreparedFolder:
         self._used.add(folder.name)
         found = open_pair_store(folder, key)
         if found is not None:
-            return found, folder
+            return found, folder, True
 
         def said(pairs: int) -> None:
             self._report(f"preparing {text.name}: {pairs:,} pairs so far")
@@ -108,7 +108,8 @@ class PreparedFolder:
             if not ours:
                 hint = "wait until it is done, or choose another data.prepared"
                 raise DataError(folder, "another process prepares the same text there", hint)
-            return prepare_pairs(text, folder, key, replace(preparation, said=said)), folder
+            made = prepare_pairs(text, folder, key, replace(preparation, said=said))
+            return made, folder, False
 
     def held_out(self, text: TrainingText) -> tuple[Pair, ...] | None:
         """Give the pairs that were held out of a corpus before; None when that is not known."""
