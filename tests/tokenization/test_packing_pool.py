@@ -233,6 +233,8 @@ def test_processes_end_with_the_one_that_asks_whatever_ends_it(
     how: signal.Signals, tmp_path: Path
 ) -> None:
     body = """
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where it is ignored
         try:
             for number, _ in pack_all(parts, both, processes=2):
                 if number == 50:
@@ -251,8 +253,11 @@ def test_processes_end_with_the_one_that_asks_whatever_ends_it(
         assert process.stdout.readline() == "busy\n"
         workers = children(process.pid)
         assert len(workers) == 2
-        os.killpg(process.pid, how)  # as a terminal or a scheduler does
-        out, errors = process.communicate(timeout=60)
+        try:
+            os.killpg(process.pid, how)  # as a terminal or a scheduler does
+            out, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert errors == ""  # the others do not complain
     assert out == ("interrupted\n" if how == signal.SIGINT else "")
     deadline = time.monotonic() + 60
