@@ -315,3 +315,25 @@ def test_a_file_that_cannot_be_opened_is_an_error_and_leaves_none_open(
     (tmp_path / name).mkdir()
     with pytest.raises(OSError, match=name):
         PairStoreWriter(tmp_path, KEY, (100, 100))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_bit_that_flipped_between_sittings_begins_anew(
+    name: str, straight: dict[str, bytes], tmp_path: Path
+) -> None:
+    write(tmp_path, stop=4)
+    damaged = bytearray((tmp_path / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 4
+    (tmp_path / name).write_bytes(damaged)
+    assert write(tmp_path) == 0
+    assert contents(tmp_path) == straight
+
+
+@pytest.mark.parametrize("name", FILES[1:])
+def test_a_bit_that_flipped_in_a_whole_store_is_noticed(name: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert open_pair_store(tmp_path, KEY) is not None
+    damaged = bytearray((tmp_path / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 4
+    (tmp_path / name).write_bytes(damaged)
+    assert open_pair_store(tmp_path, KEY) is None

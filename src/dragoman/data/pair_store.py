@@ -1,4 +1,4 @@
-"""Pairs as ids on disk: written once, part by part, then mapped by as many runs as like.
+"""Pairs as ids on disk: written once, part by part, then read by as many runs as like.
 
 A folder holds the ids of both sides one after the other (``source.ids``, ``target.ids``), where
 each text begins (``.offsets``), the line each pair came from (``numbers``), and ``store.json``,
@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, cast
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,14 +51,14 @@ class PairStore:
 
 
 def open_pair_store(folder: Path, key: str) -> PairStore | None:
-    """Map a store that is whole.
+    """Open a store that is whole; all ids are read once, to see that they are as they were written.
 
     Args:
         folder: of the store.
         key: what was prepared, and how.
 
     Returns:
-        None when there is none, it is not whole, or another text was prepared there.
+        None when there is none, it is not whole or damaged, or another text was prepared there.
     """
     table = _read_table(folder / "store.json", key)
     try:
@@ -67,6 +68,8 @@ def open_pair_store(folder: Path, key: str) -> PairStore | None:
         )
         numbers = ArrayFile(folder / "numbers", "<i8")
         if not len(source) == len(target) == numbers.size == table["pairs"]:
+            return None
+        if table["fingerprint"] != _fingerprint(folder):
             return None
         return PairStore(source, target, numbers, table["fingerprint"], table["counts"])
     except (OSError, ValueError, TypeError, LookupError):
@@ -91,14 +94,15 @@ class PairStoreWriter:
         self._types = ["<u2" if size <= 2**16 else "<i4" for size in sizes]
         good = _read_progress(folder, key)
         good_bytes = good.bytes(self._types)
-        if any(_size(folder / name) < size for name, size in good_bytes.items()):
-            good, good_bytes = _Progress(), dict.fromkeys(_FILES, 0)  # files were cut short
+        if not _are_as_written(folder, good, good_bytes):
+            good, good_bytes = _Progress(), dict.fromkeys(_FILES, 0)
         for old in (folder / "store.json", *folder.glob("plan-*")):  # of another store
             old.unlink(missing_ok=True)
         self.taken = good.taken  # pairs of the stream that need not come again
         self.pairs = good.pairs  # of them, those that are in the store
         self.lengths = good.lengths  # counts of the rule for long pairs
         self._ids = [*good.ids]
+        self._sums: dict[str, int] = dict(zip(_FILES, good.sums, strict=True))
         with ExitStack() as opened:  # closes those that were opened when one cannot be
             self._files = {
                 name: opened.enter_context(_open_at(folder / name, size))
@@ -107,7 +111,7 @@ class PairStoreWriter:
             opened.pop_all()
         if not good.taken:
             for side in _SIDES:
-                self._files[f"{side}.offsets"].write(np.zeros(1, "<i8").tobytes())
+                self._write(f"{side}.offsets", np.zeros(1, "<i8").tobytes())
 
     def __enter__(self) -> "PairStoreWriter":
         return self
@@ -125,11 +129,11 @@ class PairStoreWriter:
         """
         for number, (side, packed) in enumerate(zip(_SIDES, (source, target), strict=True)):
             ids = packed.ids.astype(self._types[number])
-            self._files[f"{side}.ids"].write(ids.tobytes())
+            self._write(f"{side}.ids", ids.tobytes())
             ends = self._ids[number] + packed.lengths.astype(np.int64).cumsum()
-            self._files[f"{side}.offsets"].write(ends.astype("<i8").tobytes())
+            self._write(f"{side}.offsets", ends.astype("<i8").tobytes())
             self._ids[number] += ids.size
-        self._files["numbers"].write(numbers.astype("<i8").tobytes())
+        self._write("numbers", numbers.astype("<i8").tobytes())
         self.pairs += numbers.size
 
     def keep(self, taken: int, lengths: Json) -> None:
@@ -145,7 +149,9 @@ class PairStoreWriter:
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
-        good = _Progress(taken, self.pairs, (self._ids[0], self._ids[1]), lengths)
+        ids = self._ids[0], self._ids[1]
+        one, two, three, four, five = self._sums.values()
+        good = _Progress(taken, self.pairs, ids, lengths, (one, two, three, four, five))
         table = {"format": FORMAT, "key": self._key, **asdict(good)}
         write_text(self._folder / "progress.json", json.dumps(table))
 
@@ -158,21 +164,20 @@ class PairStoreWriter:
         Raises:
             OSError: the disk is full.
         """
-        digest = hashlib.sha256()
-        for side in _SIDES:
-            for name in (f"{side}.offsets", f"{side}.ids"):
-                with (self._folder / name).open("rb") as file:
-                    digest.update(hashlib.file_digest(file, "sha256").digest())
         table = {
             "format": FORMAT,
             "key": self._key,
             "pairs": self.pairs,
             "types": self._types,
-            "fingerprint": digest.hexdigest(),
+            "fingerprint": _fingerprint(self._folder),
             "counts": counts,
         }
         write_text(self._folder / "store.json", json.dumps(table))
         (self._folder / "progress.json").unlink(missing_ok=True)
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._files[name].write(data)
+        self._sums[name] = crc32(data, self._sums[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +188,7 @@ class _Progress:
     pairs: Count = 0
     ids: tuple[Count, Count] = (0, 0)  # of each side
     lengths: dict[str, Count] = field(default_factory=dict[str, int])
+    sums: tuple[Count, Count, Count, Count, Count] = (0, 0, 0, 0, 0)  # CRC-32 of what is good
 
     def bytes(self, types: Sequence[str]) -> dict[str, int]:
         """Say how much of each file that is; ``types`` are those of the ids."""
@@ -205,16 +211,34 @@ def _read_progress(folder: Path, key: str) -> _Progress:
         return _Progress()
 
 
+def _are_as_written(folder: Path, good: _Progress, sizes: dict[str, int]) -> bool:
+    """Say whether what should be good of each file is there, bit for bit."""
+    for (name, size), expected in zip(sizes.items(), good.sums, strict=True):
+        found, left = 0, size
+        with suppress(FileNotFoundError), (folder / name).open("rb") as file:
+            while left and (block := file.read(min(left, 1 << 24))):
+                found, left = crc32(block, found), left - len(block)
+        if left or found != expected:
+            return False
+    return True
+
+
+def _fingerprint(folder: Path) -> str:
+    """Digest the ids of both sides, and where each text begins."""
+    digest = hashlib.sha256()
+    for side in _SIDES:
+        for name in (f"{side}.offsets", f"{side}.ids"):
+            with (folder / name).open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
 def _open_at(path: Path, size: int) -> BinaryIO:
     """Open a file for writing behind its first bytes; what comes after them is gone."""
     file = path.open("r+b" if path.exists() else "w+b")
     file.truncate(size)
     file.seek(size)
     return file
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _read_table(path: Path, key: str) -> Json:

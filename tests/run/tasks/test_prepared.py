@@ -211,3 +211,24 @@ def test_a_full_disk_is_an_error_of_the_command_line_and_breaks_nothing(tmp_path
     assert "Traceback" not in full.stderr
     done = subprocess.run([*asked, "-1", *command], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_file_changed_while_it_is_read_is_an_error_and_is_not_taken_for_the_old_one(
+    encoded: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_corpus(tmp_path)
+    parts = preparing._parts
+
+    def meddled(pairs: Iterator[Any]) -> Iterator[Any]:
+        yield from parts(pairs)
+        with (tmp_path / "train.de").open("a", encoding="utf-8") as file:
+            file.write("noch eine zeile\n")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(preparing, "_parts", meddled)
+        with pytest.raises(DataError, match="was changed while it was read; give the same"):
+            read_all_pairs(recipe(tmp_path), tmp_path / "run")
+    with (tmp_path / "train.en").open("a", encoding="utf-8") as file:
+        file.write("one more line\n")
+    found = read_all_pairs(recipe(tmp_path), tmp_path / "run")
+    assert len(found.train[0]) == 41

@@ -108,7 +108,12 @@ class PreparedFolder:
             if not ours:
                 hint = "wait until it is done, or choose another data.prepared"
                 raise DataError(folder, "another process prepares the same text there", hint)
+            seen = _stamps(text.corpus)
             made = prepare_pairs(text, folder, key, replace(preparation, said=said))
+            if _stamps(text.corpus) != seen:
+                (folder / "store.json").unlink(missing_ok=True)
+                hint = "give the same command again when it is done"
+                raise DataError(text.name, "was changed while it was read", hint)
             return made, folder, False
 
     def held_out(self, text: TrainingText) -> tuple[Pair, ...] | None:
@@ -189,6 +194,12 @@ def _files(corpus: Corpus) -> list[Path]:
     folder = Path(corpus.dataset) if isinstance(corpus, Dataset) else None
     files = sorted(folder.rglob("*")) if folder is not None else corpus_files(corpus)
     return [path for path in files if path.is_file()]
+
+
+def _stamps(corpus: Corpus) -> list[tuple[int, ...]]:
+    """Say how large the files of a corpus are, and when they were changed last."""
+    stats = [path.stat() for path in _files(corpus)]
+    return [(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats]
 
 
 def _hash_file(path: Path) -> str:
