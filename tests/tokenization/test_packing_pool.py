@@ -234,7 +234,7 @@ def test_processes_end_with_the_one_that_asks_whatever_ends_it(
 ) -> None:
     body = """
         import signal
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests may run where it is ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored too
         try:
             for number, _ in pack_all(parts, both, processes=2):
                 if number == 50:
