@@ -48,7 +48,13 @@ if TYPE_CHECKING:
         verify_resume,
     )
     from dragoman.tokenization import Tokenizer
-    from dragoman.translator import Translation, Translator, one_line, translate_fragments
+    from dragoman.translator import (
+        Translation,
+        Translator,
+        explanation,
+        one_line,
+        translate_fragments,
+    )
 
 _HOMES = {
     "BeamSearch": "dragoman.decoding",
@@ -78,6 +84,7 @@ _HOMES = {
     "diagnose": "dragoman.run",
     "evaluate": "dragoman.run",
     "evaluate_alternatives": "dragoman.run",
+    "explanation": "dragoman.translator",
     "fill_document": "dragoman.documents",
     "is_blank": "dragoman.data",
     "load_model": "dragoman.run",
@@ -134,6 +141,7 @@ __all__ = [
     "diagnose",
     "evaluate",
     "evaluate_alternatives",
+    "explanation",
     "fill_document",
     "is_blank",
     "load_model",

@@ -1,5 +1,6 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.planning import TooLong
@@ -17,6 +18,7 @@ __all__ = [
     "TooLong",
     "Translation",
     "Translator",
+    "explanation",
     "flags_of",
     "has_letters",
     "one_line",
