@@ -19,15 +19,17 @@ if TYPE_CHECKING:
         ParallelCorpus,
         Text,
         TsvFile,
+        corpus_name,
         corpus_of_file,
         decode_lines,
         is_blank,
+        open_corpus,
         read_aligned,
         read_lines,
         read_pixels,
         read_text,
     )
-    from dragoman.decoding import BeamSearch, Sampling
+    from dragoman.decoding import BeamSearch, Sampling, length_penalty
     from dragoman.documents import FillOptions, fill_document
     from dragoman.errors import DragomanError
     from dragoman.language_model import Continuation, LanguageModel
@@ -49,11 +51,16 @@ if TYPE_CHECKING:
     )
     from dragoman.tokenization import Tokenizer
     from dragoman.translator import (
+        CorpusScore,
         Translation,
         Translator,
+        best_share,
         explanation,
+        mean_log_prob,
         one_line,
+        score_pairs,
         translate_fragments,
+        windows,
     )
 
 _HOMES = {
@@ -61,6 +68,7 @@ _HOMES = {
     "Classification": "dragoman.classifier",
     "Classifier": "dragoman.classifier",
     "Continuation": "dragoman.language_model",
+    "CorpusScore": "dragoman.translator",
     "DragomanError": "dragoman.errors",
     "Files": "dragoman.data",
     "FillOptions": "dragoman.documents",
@@ -76,9 +84,11 @@ _HOMES = {
     "Translator": "dragoman.translator",
     "TsvFile": "dragoman.data",
     "average": "dragoman.run",
+    "best_share": "dragoman.translator",
     "build_model": "dragoman.models",
     "choose_recipe": "dragoman.run",
     "compare": "dragoman.run",
+    "corpus_name": "dragoman.data",
     "corpus_of_file": "dragoman.data",
     "decode_lines": "dragoman.data",
     "diagnose": "dragoman.run",
@@ -87,9 +97,12 @@ _HOMES = {
     "explanation": "dragoman.translator",
     "fill_document": "dragoman.documents",
     "is_blank": "dragoman.data",
+    "length_penalty": "dragoman.decoding",
     "load_model": "dragoman.run",
+    "mean_log_prob": "dragoman.translator",
     "measure": "dragoman.run",
     "one_line": "dragoman.translator",
+    "open_corpus": "dragoman.data",
     "quickstart_recipe": "dragoman.run",
     "quickstart_results": "dragoman.run",
     "read_aligned": "dragoman.data",
@@ -98,9 +111,11 @@ _HOMES = {
     "read_recipe": "dragoman.recipe",
     "read_text": "dragoman.data",
     "recipe_toml": "dragoman.recipe",
+    "score_pairs": "dragoman.translator",
     "train": "dragoman.run",
     "translate_fragments": "dragoman.translator",
     "verify_resume": "dragoman.run",
+    "windows": "dragoman.translator",
 }
 _FOLDERS = (
     "data",
@@ -118,6 +133,7 @@ __all__ = [
     "Classification",
     "Classifier",
     "Continuation",
+    "CorpusScore",
     "DragomanError",
     "Files",
     "FillOptions",
@@ -133,9 +149,11 @@ __all__ = [
     "Translator",
     "TsvFile",
     "average",
+    "best_share",
     "build_model",
     "choose_recipe",
     "compare",
+    "corpus_name",
     "corpus_of_file",
     "decode_lines",
     "diagnose",
@@ -144,9 +162,12 @@ __all__ = [
     "explanation",
     "fill_document",
     "is_blank",
+    "length_penalty",
     "load_model",
+    "mean_log_prob",
     "measure",
     "one_line",
+    "open_corpus",
     "quickstart_recipe",
     "quickstart_results",
     "read_aligned",
@@ -155,9 +176,11 @@ __all__ = [
     "read_recipe",
     "read_text",
     "recipe_toml",
+    "score_pairs",
     "train",
     "translate_fragments",
     "verify_resume",
+    "windows",
 ]
 
 

@@ -22,7 +22,7 @@ from dragoman.cli.documents import Files, check_format, translate_document
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
-from dragoman.cli.measuring import evaluate, score
+from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import (
     Alpha,
@@ -34,6 +34,7 @@ from dragoman.cli.options import (
     Json,
     ModelFolder,
 )
+from dragoman.cli.scoring import score
 from dragoman.cli.segments import Segments
 from dragoman.cli.training import quickstart, train
 from dragoman.cli.verify import verify_resume
