@@ -49,6 +49,11 @@ CASES: list[tuple[str, str, tuple[Flag, ...]]] = [
     ("حضر ٢٥٠ شخصا", "There came 251 people.", ("lost-number",)),
     ("About 15,000 people came.", "大约有1.5万人来了。", ()),
     ("About 15,000 people came.", "大约有1.6万人来了。", ("lost-number",)),
+    ("Rund 1,25 Milliarden Menschen kamen zu uns.", "大约有12.5亿人来了。", ()),
+    ("大约有1.25亿人来了。", "About 125 million people came to us.", ()),
+    ("Das Haus ist aus den 50er Jahren.", "The house is from the 1950s.", ()),
+    ("The house is from the 1950s.", "Das Haus ist aus den 50er Jahren.", ()),
+    ("The house is from the 1960s.", "Das Haus ist aus den 50er Jahren.", ("lost-number",)),
     ("About 14 million people came.", "大约有1400万人来了。", ()),
     ("１９９９年，很多人来了。", "In 1999 many people came.", ()),
     # Addresses.

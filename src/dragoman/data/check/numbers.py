@@ -17,6 +17,7 @@ _ADDRESS = re.compile(
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'’٬\u00a0\u202f ]\d{3})+(?!\d)|\d+")  # 2,000 is one number
 _MYRIADS = re.compile("[万萬亿億억만]")  # ten thousands and their squares: 15,000 is 1.5万
 _DECIMAL = re.compile(r"\d+(?:[.,]\d+)*")
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _SPELLED = 12  # numbers up to this are often written as words on one side
 
 
@@ -56,22 +57,29 @@ def lost_numbers(source: str, target: str) -> list[str]:
     """List the numbers of a source that its translation has nowhere, as the source has them.
 
     A number is there if its digits are, grouped in any way and of any script. Numbers up to twelve
-    do not count, which may be spelled out. Where a side counts in ten thousands, zeros at the ends
-    do not count either.
+    do not count, which may be spelled out. A year may lose or gain its century (1950s, 50er). Where
+    a side counts in ten thousands, zeros at the ends and the decimal point do not count.
     """
     here = [each for each in _GROUPED.findall(source) if int(_plain(each)) > _SPELLED]
     if not here:
         return []
     there = {_plain(each) for each in _GROUPED.findall(target)}
-    runs = {_plain(each) for each in _NUMBER.findall(target)}
-    lost = [each for each in here if _plain(each) not in there and not _parts(each) <= runs]
+    there |= {_plain(each) for each in _NUMBER.findall(target)}
+    there |= {each[2:] for each in there if _YEAR.fullmatch(each)}
+    lost = [each for each in here if not _is_among(each, there)]
     if lost and (_MYRIADS.search(source) or _MYRIADS.search(target)):
         known = {_plain(each).strip("0") for each in _DECIMAL.findall(target)}
-        wanted = {each: each for each in lost}
-        for each in _DECIMAL.findall(source):
-            wanted |= {number: each for number in lost if each.startswith(number)}
-        lost = [each for each in lost if _plain(wanted[each]).strip("0") not in known]
+        for whole in _DECIMAL.findall(source):
+            if _plain(whole).strip("0") in known:
+                lost = [each for each in lost if each not in whole]
     return lost
+
+
+def _is_among(number: str, known: set[str]) -> bool:
+    digits = _plain(number)
+    if digits in known or (_YEAR.fullmatch(digits) and digits[2:] in known):
+        return True
+    return _parts(number) <= known
 
 
 def _parts(number: str) -> set[str]:
