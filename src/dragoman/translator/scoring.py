@@ -119,32 +119,37 @@ def score_pairs(
     Raises:
         ConfigError: ``target_language`` is not one of the model's, or missing.
     """
-    bundle, model = translator.bundle, translator.model
-    tag = language_tag(bundle.source_tokenizer, target_language)
+    tag = language_tag(translator.bundle.source_tokenizer, target_language)
     for window in windows(pairs, 2_000, size=lambda pair: len(pair.source) + len(pair.target)):
-        sources = bundle.source_tokenizer.encode_many([pair.source for pair in window])
-        targets = bundle.target_tokenizer.encode_many([pair.target for pair in window])
-        ids = [([*tag, *s], list(t)) for s, t in zip(sources, targets, strict=True)]
-        problems = [
-            "blank"
-            if is_blank(pair.source) or is_blank(pair.target)
-            else _too_long("source", len(source), model.max_source_length)
-            or _too_long("target", len(target), model.max_target_length)
-            for pair, (source, target) in zip(window, ids, strict=True)
-        ]
-        asked = [each for each, problem in zip(ids, problems, strict=True) if not problem]
-        found = iter(
-            score_targets(
-                model,
-                [source for source, _ in asked],
-                [target for _, target in asked],
-                start=translator.special.start,
-                end=translator.special.end,
-                batch_tokens=batch_tokens,
-            )
-        )
-        for pair, problem in zip(window, problems, strict=True):
-            yield ScoredPair(pair, None if problem else next(found), problem)
+        yield from _score_window(translator, window, tag, batch_tokens)
+
+
+def _score_window(
+    translator: Translator, window: Sequence[Pair], tag: Sequence[int], batch_tokens: int
+) -> Iterator[ScoredPair]:
+    bundle, model = translator.bundle, translator.model
+    encoded = bundle.source_tokenizer.encode_many([pair.source for pair in window])
+    sources = [[*tag, *ids] for ids in encoded]
+    targets = bundle.target_tokenizer.encode_many([pair.target for pair in window])
+    problems = [
+        "blank"
+        if is_blank(pair.source) or is_blank(pair.target)
+        else _too_long("source", len(source), model.max_source_length)
+        or _too_long("target", len(target), model.max_target_length)
+        for pair, source, target in zip(window, sources, targets, strict=True)
+    ]
+    asked = [place for place, problem in enumerate(problems) if not problem]
+    found = score_targets(
+        model,
+        [sources[place] for place in asked],
+        [targets[place] for place in asked],
+        start=translator.special.start,
+        end=translator.special.end,
+        batch_tokens=batch_tokens,
+    )
+    scores = dict(zip(asked, found, strict=True))
+    for place, (pair, problem) in enumerate(zip(window, problems, strict=True)):
+        yield ScoredPair(pair, scores.get(place), problem)
 
 
 def _too_long(side: str, pieces: int, limit: int | None) -> str:
