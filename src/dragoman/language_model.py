@@ -218,12 +218,15 @@ class LanguageModel:
         ]
 
     @torch.inference_mode()
-    def score(self, texts: Sequence[str], *, batch_tokens: int = 4096) -> list[TextScore]:
+    def score(
+        self, texts: Sequence[str], *, batch_tokens: int = 4096, before: int = 0
+    ) -> list[TextScore]:
         """Say how probable each text is, from its beginning to its end.
 
         Args:
             texts: raw text; an empty one is its end symbol alone.
             batch_tokens: most slots in a batch; the result does not depend on it.
+            before: texts of the same supply that came before; an error counts on from them.
 
         Raises:
             ModelError: a text is longer than the positions of the model.
@@ -234,7 +237,7 @@ class LanguageModel:
         start, end, padding = self.special.start, self.special.end, self.model.padding
         device = self.model.generator.table.device
         ids = [encode_document(self.tokenizer, text) for text in texts]
-        self._check_lengths(ids, "text")
+        self._check_lengths(ids, "text", before)
         scores: list[TextScore | None] = [None] * len(ids)
         for group in group_by_length(np.array([len(row) + 1 for row in ids]), batch_tokens):
             rows = [int(row) for row in group]

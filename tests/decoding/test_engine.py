@@ -26,9 +26,12 @@ def found_by(
     return [answer for answer in answers if not isinstance(answer, PrefixTooLong)]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
-def test_a_score_of_search_equals_the_score_of_the_same_pair(bundle: Bundle, alpha: float) -> None:
-    found = found_by(bundle, BeamSearch(beam=4, n_best=4, alpha=alpha))
+@pytest.mark.parametrize("alpha", [-0.5, 0.0, 0.6, 1.0])
+@pytest.mark.parametrize("max_length", [12, None])
+def test_a_score_of_search_equals_the_score_of_the_same_pair(
+    bundle: Bundle, alpha: float, max_length: int | None
+) -> None:
+    found = found_by(bundle, BeamSearch(beam=4, n_best=4, alpha=alpha, max_length=max_length))
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     ended = [
         (source, hypothesis)
@@ -36,7 +39,7 @@ def test_a_score_of_search_equals_the_score_of_the_same_pair(bundle: Bundle, alp
         for hypothesis in answer
         if not hypothesis.truncated
     ]
-    assert len(ended) >= 8
+    assert len(ended) >= (8 if max_length is None else 4)
     special = bundle.target_tokenizer.special
     scores = score_targets(
         encoder_decoder(bundle),

@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from dragoman.cli.documents import Files, check_format, translate_document
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
-from dragoman.cli.measuring import evaluate, score
+from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import (
     Alpha,
@@ -35,6 +34,8 @@ from dragoman.cli.options import (
     Json,
     ModelFolder,
 )
+from dragoman.cli.scoring import score
+from dragoman.cli.segments import Segments
 from dragoman.cli.training import quickstart, train
 from dragoman.cli.verify import verify_resume
 from dragoman.errors import ConfigError, DragomanError
@@ -103,6 +104,13 @@ def translate(
     review: Annotated[
         bool, typer.Option(help="In a document, mark what was filled for review.")
     ] = True,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Write what each score is made of, and the runners-up."),
+    ] = False,
+    flags: Annotated[
+        bool, typer.Option(help="Name lines whose translation looks wrong on standard error.")
+    ] = True,
     json_lines: Json = False,
 ) -> None:
     """Translate line by line, exactly one line out for each line in, or fill a document.
@@ -111,6 +119,8 @@ def translate(
     filled and nothing else changes.
     """
     check_format(format, input, n_best=n_best, json_lines=json_lines)
+    if explain and (json_lines or format != "text"):
+        raise ConfigError("--explain", "is for lines of text, without --json", "leave it out")
     load = partial(dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine)
     search: dict[str, Any] = {  # Any: as the library has them
         "beam": beam,
@@ -128,27 +138,26 @@ def translate(
         translate_document(Files(input, output, format), load, search, filling)
         return
     translator = load()
-    unfinished: list[str] = []
+    segments = Segments(
+        name=str(input or "standard input"),
+        too_long=too_long,
+        alpha=alpha,
+        sentences=sentences,
+        tabs=n_best == 1,
+        json_lines=json_lines,
+        explain=explain,
+        named=flags,
+    )
     with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(
             lines,
             **search,
-            n_best=n_best,
+            n_best=beam if explain and n_best == 1 else n_best,
             at_once=1 if input is None and sys.stdin.isatty() else 0,
         )
-        for number, translation in enumerate(translations, start=1):
-            if translation.parts > 1 and not sentences:
-                say(f"line {number}: longer than the model takes; in {translation.parts} parts")
-            if translation.shortened:
-                unfinished.append(f"line {number}: longer than the model takes; {too_long}")
-            if json_lines:
-                write(json.dumps({"line": number, **_plain(translation)}, ensure_ascii=False))
-            else:
-                texts = [candidate.text for candidate in translation.hypotheses]
-                write("\t".join(dragoman.one_line(text, tabs=n_best == 1) for text in texts))
-    for line in unfinished:
-        say(f"{input or 'standard input'}: {line}")
-    if unfinished:
+        segments.write(translations, write)
+    segments.sum_up()
+    if segments.unfinished:
         raise typer.Exit(2)
 
 
@@ -225,8 +234,3 @@ def main(arguments: list[str] | None = None) -> int:
 def entry() -> None:
     """Run the command line and end the process."""
     sys.exit(main())
-
-
-def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
-    best = {name: getattr(translation, name) for name in ("text", "score", "truncated")}
-    return {**best, **asdict(translation)}

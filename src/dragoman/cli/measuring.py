@@ -32,47 +32,6 @@ PairsFile = Annotated[
 TextFile = Annotated[Path | None, typer.Option("--text", help="Plain text; may be .gz.")]
 
 
-def score(
-    model: ModelFolder,
-    source: SourceFile = None,
-    target: TargetFile = None,
-    file: PairsFile = None,
-    text: TextFile = None,
-    target_language: TargetLanguage = None,
-    batch_tokens: BatchTokens = 4096,
-    device: Device = "auto",
-    json_lines: Json = False,
-) -> None:
-    """Print the log-probability of each target given its source, or of each line of --text.
-
-    Pairs are for translators, text is for language models; one line out per pair or line.
-    """
-    scores: Any  # Any: naming the types loads torch
-    corpus = _corpus(source, target, file, text)
-    if text is not None:
-        _refuse({"--target-language": target_language is not None}, "is for pairs, not for --text")
-        loaded = dragoman.LanguageModel.load(model, device=device)
-        scores = loaded.score(list(dragoman.read_lines(text)), batch_tokens=batch_tokens)
-    else:
-        translator = dragoman.Translator.load(model, device=device)
-        pairs = dragoman.read_aligned(corpus)
-        scores = translator.score(
-            [pair.source for pair in pairs],
-            [pair.target for pair in pairs],
-            batch_tokens=batch_tokens,
-            target_language=target_language,
-        )
-    for number, scored in enumerate(scores, start=1):
-        if not json_lines:
-            print(f"{scored.log_prob:.6f}")
-            continue
-        found = {"line": number, "log_prob": scored.log_prob, "log_probs": scored.log_probs}
-        if text is not None:
-            found["tokens"] = scored.tokens
-            found["bits_per_character"] = scored.bits_per_character
-        print(json.dumps(found, ensure_ascii=False))
-
-
 def evaluate(
     model: ModelFolder,
     source: SourceFile = None,
@@ -108,7 +67,7 @@ def evaluate(
     Language models are measured on --text, encoders on --text with gaps, on --source with labels in
     --target, or on --images. --file has source and target, or text and label, in two columns.
     """
-    corpus = _corpus(source, target, file, text, images=images, documents=documents)
+    corpus = corpus_of(source, target, file, text, images=images, documents=documents)
     loaded = dragoman.load_model(model, device=device)
     if isinstance(loaded, dragoman.Translator):
         if not isinstance(corpus, dragoman.ParallelCorpus):
@@ -140,7 +99,7 @@ def evaluate(
             "--alternatives": alternatives,
             "--target-language": target_language is not None,
         }
-        _refuse(for_translators, f"is for translators, and {model} is none")
+        refuse(for_translators, f"is for translators, and {model} is none")
         try:
             found = dragoman.measure(loaded, corpus, context=context, batch_tokens=batch_tokens)
         except ModelError as error:
@@ -149,7 +108,7 @@ def evaluate(
         print(line)
 
 
-def _corpus(
+def corpus_of(
     source: Path | None,
     target: Path | None,
     file: Path | None,
@@ -176,7 +135,7 @@ def _corpus(
     return dragoman.Files(source=source, target=target)
 
 
-def _refuse(options: dict[str, bool], problem: str) -> None:
+def refuse(options: dict[str, bool], problem: str) -> None:
     """Refuse options that were given and have no meaning here."""
     for option, given in options.items():
         if given:

@@ -1,21 +1,41 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.explaining import explanation
+from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.planning import TooLong
+from dragoman.translator.scoring import (
+    CorpusScore,
+    ScoredPair,
+    best_share,
+    mean_log_prob,
+    score_pairs,
+)
 from dragoman.translator.sentences import split_sentences
 from dragoman.translator.translation import Candidate, Translation, has_letters, one_line
 from dragoman.translator.translator import SOURCE_LIMIT, Translator
+from dragoman.translator.windows import windows
 
 __all__ = [
+    "FLAGS",
     "SOURCE_LIMIT",
     "Candidate",
+    "CorpusScore",
+    "Flag",
     "Fragment",
+    "ScoredPair",
     "Tag",
     "TooLong",
     "Translation",
     "Translator",
+    "best_share",
+    "explanation",
+    "flags_of",
     "has_letters",
+    "mean_log_prob",
     "one_line",
+    "score_pairs",
     "split_sentences",
     "translate_fragments",
+    "windows",
 ]

@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.translator.flags import Flag, flags_of
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -70,6 +72,13 @@ class Translation:
     def truncated(self) -> bool:
         """Whether the best reached the length limit."""
         return bool(self.hypotheses) and self.hypotheses[0].truncated
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What looks wrong with the best; nothing if the segment was copied or there is none."""
+        if self.copied or not self.hypotheses:
+            return ()
+        return flags_of(self.source, self.text, truncated=self.truncated)
 
 
 def join_parts(parts: Sequence[Candidate], text: str) -> Candidate:

@@ -16,6 +16,7 @@ from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
+from dragoman.translator.windows import windows
 
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
 
@@ -148,13 +149,15 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate an endless supply of segments, some thousand at a time, in order.
 
+        Memory does not grow with their number.
+
         Args:
             texts: raw text, one segment each.
-            at_once: how many are read before the first is translated; 2,000 unless given.
+            at_once: how many are read before the first is translated; 2,000 unless given, or
+                fewer when they have a million characters.
             options: those of ``translate``.
         """
-        supply = iter(texts)
-        while group := list(islice(supply, at_once or 2_000)):
+        for group in windows(texts, at_once or 2_000, size=len):
             yield from self.translate(group, **options)
 
     def score(

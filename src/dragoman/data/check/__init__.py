@@ -3,10 +3,12 @@
 from dragoman.data.check.characters import CharacterTable
 from dragoman.data.check.checker import check, check_sets
 from dragoman.data.check.chunk import Chunk
+from dragoman.data.check.copies import near_form
 from dragoman.data.check.finding import KINDS, Finding, Kind, Sample, Side
 from dragoman.data.check.fixing import Fixed, fix
 from dragoman.data.check.inspector import Inspector
 from dragoman.data.check.languages import Languages, load_identifier
+from dragoman.data.check.numbers import lost_addresses, lost_numbers
 from dragoman.data.check.overlap import known_texts
 from dragoman.data.check.profile import Profile, chunks_of, log_ratios
 from dragoman.data.check.remedies import mend_pair
@@ -34,5 +36,8 @@ __all__ = [
     "known_texts",
     "load_identifier",
     "log_ratios",
+    "lost_addresses",
+    "lost_numbers",
     "mend_pair",
+    "near_form",
 ]

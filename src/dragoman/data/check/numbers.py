@@ -1,4 +1,4 @@
-"""Numbers and addresses that one side has and the other has not."""
+"""Numbers and addresses that one side has and the other has not, and those a translation lost."""
 
 import re
 import unicodedata
@@ -14,6 +14,10 @@ _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(
     r"(?:https?|ftp)://[^\s<>\"]+|www\.[^\s<>\"]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.IGNORECASE
 )
+_GROUPED = re.compile(r"\d{1,3}(?:[.,'’٬\u00a0\u202f ]\d{3})+(?!\d)|\d+")  # 2,000 is one number
+_MYRIADS = re.compile("[万萬亿億억만]")  # ten thousands and their squares: 15,000 is 1.5万
+_DECIMAL = re.compile(r"\d+(?:[.,]\d+)*")
+_YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _SPELLED = 12  # numbers up to this are often written as words on one side
 
 
@@ -49,10 +53,51 @@ def differing_numbers(left: list[str], right: list[str]) -> str:
     return f"{' '.join(only) or 'nothing'} against {' '.join(other) or 'nothing'}"
 
 
+def lost_numbers(source: str, target: str) -> list[str]:
+    """List the numbers of a source that its translation has nowhere, as the source has them.
+
+    A number is there if its digits are, grouped in any way and of any script. Numbers up to twelve
+    do not count, which may be spelled out. A year may lose or gain its century (1950s, 50er). Where
+    a side counts in ten thousands, zeros at the ends and the decimal point do not count.
+    """
+    here = [each for each in _GROUPED.findall(source) if int(_plain(each)) > _SPELLED]
+    if not here:
+        return []
+    there = {_plain(each) for each in _GROUPED.findall(target)}
+    there |= {_plain(each) for each in _NUMBER.findall(target)}
+    there |= {each[2:] for each in there if _YEAR.fullmatch(each)}
+    lost = [each for each in here if not _is_among(each, there)]
+    if lost and (_MYRIADS.search(source) or _MYRIADS.search(target)):
+        known = {_plain(each).strip("0") for each in _DECIMAL.findall(target)}
+        for whole in _DECIMAL.findall(source):
+            if _plain(whole).strip("0") in known:
+                lost = [each for each in lost if each not in whole]
+    return lost
+
+
+def _is_among(number: str, known: set[str]) -> bool:
+    digits = _plain(number)
+    if digits in known or (_YEAR.fullmatch(digits) and digits[2:] in known):
+        return True
+    return _parts(number) <= known
+
+
+def _parts(number: str) -> set[str]:
+    """List the runs of digits in a grouped number that are too large to be spelled out."""
+    return {each for each in map(_plain, _NUMBER.findall(number)) if int(each) > _SPELLED} or {""}
+
+
+def lost_addresses(source: str, target: str) -> list[str]:
+    """List the URLs and e-mail addresses of a source that its translation has not."""
+    if "@" not in source and "/" not in source and "www." not in source.casefold():
+        return []
+    return sorted(_addresses(source) - _addresses(target))
+
+
 def _plain(digits: str) -> str:
-    """Write digits of any script in those of ASCII, at most 18 of them."""
-    if not digits.isascii():
-        digits = "".join(str(unicodedata.digit(digit)) for digit in digits)
+    """Write the digits of any script in those of ASCII, at most 18 of them."""
+    if not (digits.isascii() and digits.isdecimal()):
+        digits = "".join(str(unicodedata.digit(each)) for each in digits if each.isdecimal())
     return digits[:18]
 
 

@@ -1,0 +1,89 @@
+"""Translating lines of text: what is written for each, and what is said of the odd ones."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import dragoman
+from dragoman.cli.lines import say
+
+_MOST_NAMED = 20  # lines of one kind of flag
+
+
+@dataclass(kw_only=True)
+class Segments:
+    """How translations become lines, and what came of them.
+
+    Args:
+        name: what messages call the input.
+        too_long: what becomes of a line longer than the model takes.
+        alpha: of the length penalty, which an explanation shows.
+        sentences: whether every sentence is translated on its own.
+        tabs: whether tabs of a translation stay; they separate several.
+        json_lines: write objects.
+        explain: write what each score is made of.
+        named: whether to name lines whose translation looks wrong.
+        flagged: how many lines have a flag, by flag.
+        unfinished: lines of which only a part was translated.
+    """
+
+    name: str
+    too_long: str
+    alpha: float
+    sentences: bool
+    tabs: bool
+    json_lines: bool
+    explain: bool
+    named: bool
+    flagged: Counter[str] = field(default_factory=Counter[str])
+    odd: int = 0
+    lines: int = 0
+    unfinished: int = 0
+
+    def write(self, translations: Iterable[Any], write: Callable[[str], None]) -> None:
+        """Write all translations, and say which lines are odd as they come."""
+        for number, translation in enumerate(translations, start=1):
+            self.lines = number
+            self._remark(number, translation)
+            if self.json_lines:
+                write(json.dumps({"line": number, **_plain(translation)}, ensure_ascii=False))
+            elif self.explain:
+                for line in dragoman.explanation(translation, self.alpha):
+                    write(line if line.startswith(" ") else f"line {number}: {line}")
+            else:
+                texts = [candidate.text for candidate in translation.hypotheses]
+                write("\t".join(dragoman.one_line(text, tabs=self.tabs) for text in texts))
+
+    def sum_up(self) -> None:
+        """Say how many lines have which flag."""
+        if self.named and self.odd:
+            counts = [f"{flag} {count:,}" for flag, count in self.flagged.most_common()]
+            share = f"{self.odd:,} of {self.lines:,} lines look wrong"
+            say(f"{self.name}: {share}: {', '.join(counts)}")
+
+    def _remark(self, number: int, translation: Any) -> None:
+        where = f"{self.name}: line {number}"
+        if translation.parts > 1 and not self.sentences:
+            say(f"{where}: longer than the model takes; in {translation.parts} parts")
+        if translation.shortened:
+            self.unfinished += 1
+            say(f"{where}: longer than the model takes; {self.too_long}")
+        if translation.error:
+            say(f"{where}: {translation.error}")
+        if not self.named or not (flags := translation.flags):
+            return
+        self.odd += 1
+        new = [flag for flag in flags if self.flagged[flag] < _MOST_NAMED]
+        self.flagged.update(flags)
+        if new:
+            say(f"{where}: {', '.join(flags)}")
+        for flag in new:
+            if self.flagged[flag] == _MOST_NAMED:
+                say(f"{self.name}: more lines with {flag} are only counted; --json has all")
+
+
+def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
+    names = ("text", "score", "truncated", "flags")
+    return {**{name: getattr(translation, name) for name in names}, **asdict(translation)}
