@@ -71,7 +71,8 @@ def search(
     while sentences:
         ids = opened.pieces.flatten().to(session.device)
         log_probs, session = session.step(ids)
-        must = [s.must(guide.step) for s in sentences]
+        place = guide.step - 1
+        must = [s.prefix[place] if place < len(s.prefix) else None for s in sentences]
         step = Step.start(log_probs, opened.totals, must, guide)
         opened, ended = grow(step, config, symbols.end)
         rate = _rating(session, config, guide.step)
@@ -82,13 +83,14 @@ def search(
         done = _done(sentences, opened, guide.step, config)
         for s in done:
             leaves = sentences[s].ended or _cut_off(opened, s, guide, rate)
-            traced = [_trace(history, leaf) for leaf in leaves]
+            most = config.n_best if config.groups == 1 else None  # several may hold the same
+            traced = [_trace(history, leaf) for leaf in leaves[:most]]
             found[sentences[s].number] = _distinct(traced)[: config.n_best]
         session, sentences, opened = _drop(
             session, sentences, opened, done, fed=ids.numel(), narrow=config.groups == 1
         )
         if sentences:
-            guide = guide.follow(opened, [s.must(guide.step) is not None for s in sentences])
+            guide = guide.follow(opened, [len(s.prefix) for s in sentences])
         history.append(opened.past())
     return found
 
@@ -121,10 +123,6 @@ class _Sentence:
     ended: list[Leaf] = field(default_factory=list[Leaf])  # best first
     count: int = 0  # of all that have ended
     known: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # by several groups
-
-    def must(self, step: int) -> int | None:
-        """Give the piece that must come in a step, if one must."""
-        return self.prefix[step - 1] if step <= len(self.prefix) else None
 
     def is_new(self, ids: tuple[int, ...]) -> bool:
         """Say whether no group has found the same before, and note that one has."""
@@ -169,6 +167,7 @@ def _done(
     Whatever becomes of an open hypothesis, its score will not exceed the bound of the best one.
     """
     done: list[int] = []
+    final = config.final_score
     bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
     for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
         full = len(sentence.ended) == config.n_best
@@ -176,7 +175,7 @@ def _done(
         if (
             step >= sentence.limit
             or config.enough(sentence.count)
-            or config.final_score.bound(best, step + 1, sentence.limit) <= to_beat
+            or final.bound(best, step + 1, sentence.limit) <= to_beat
         ):
             done.append(s)
     return done

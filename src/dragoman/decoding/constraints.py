@@ -144,10 +144,12 @@ class Guide:
         forbidden = self.ban.forbidden(self.ban.after(self.states[row], piece))
         return self.symbols.end not in items(forbidden)
 
-    def follow(self, opened: Candidates, forced: Sequence[bool]) -> "Guide":
-        """Go on with what is open; ``forced`` says of which sentences the last piece was."""
+    def follow(self, opened: Candidates, forced: Sequence[int]) -> "Guide":
+        """Go on with what is open; ``forced`` says how many pieces of each sentence must come."""
         if not self.remembers and self.ban is None:
-            return replace(self, step=self.step + 1)
+            return Guide(
+                self.config, self.symbols, None, self.never, self.written, (), self.step + 1
+            )
         rows, pieces = opened.rows.flatten(), opened.pieces.flatten()
         written = torch.cat((self.written[rows], pieces[:, None]), dim=1)
         states: tuple[int, ...] = ()
@@ -155,7 +157,7 @@ class Guide:
             width = opened.rows.size(1)
             pairs: list[tuple[int, int]] = list(zip(items(rows), items(pieces), strict=True))
             states = tuple(
-                self.ban.after(self.states[row], piece, forced=forced[place // width])
+                self.ban.after(self.states[row], piece, forced=self.step <= forced[place // width])
                 for place, (row, piece) in enumerate(pairs)
             )
         return replace(self, written=written, states=states, step=self.step + 1)

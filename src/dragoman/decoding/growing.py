@@ -88,14 +88,14 @@ def grow(step: Step, config: BeamSearch, end: int) -> tuple[Candidates, list[End
     shared = whole == 1  # at first all groups have the same hypothesis
     width, beam = 1 if shared else whole // config.groups, config.beam // config.groups
     starts = torch.arange(0, sentences * whole, whole)[:, None]
-    taken = torch.zeros((sentences, step.adjusted.size(1) if config.groups > 1 else 0))
+    vocabulary = step.adjusted.size(1)
+    taken = torch.zeros((sentences, vocabulary if config.groups > 1 else 0))
     groups: list[Candidates] = []
     ended: list[Ended] = []
     for group in range(config.groups):
         first = 0 if shared else group * width
         handicap = config.diversity * taken if group else None
-        chosen, places = _extend(step.columns(first, width), beam, handicap)
-        chosen = replace(chosen, rows=starts + first + places)
+        chosen = _extend(step.columns(first, width), starts + first, beam, handicap)
         opened, over = _part(chosen, end, beam)
         ended += [(s, chosen, c) for s, c in over]
         groups.append(opened)
@@ -104,19 +104,19 @@ def grow(step: Step, config: BeamSearch, end: int) -> tuple[Candidates, list[End
     return Candidates.beside(groups), ended
 
 
-def _extend(step: Step, beam: int, handicap: Tensor | None) -> tuple[Candidates, Tensor]:
+def _extend(step: Step, starts: Tensor, beam: int, handicap: Tensor | None) -> Candidates:
     """Find the best continuations of each sentence: 2 x beam, as up to half of them may end.
 
     Greedy search takes the best one alone, be it the end or not.
 
     Args:
         step: of one group.
+        starts: row of the first hypothesis of each sentence, (S, 1).
         beam: of the group.
         handicap: is taken off each piece in the choice, (S, V).
 
     Returns:
-        The candidates, best choice first, (S, at most C); and which of the W hypotheses each of
-        them continues, likewise.
+        The candidates, best choice first, (S, at most C).
     """
     sentences = step.totals.size(0)
     count = 1 if beam == 1 else 2 * beam
@@ -128,10 +128,12 @@ def _extend(step: Step, beam: int, handicap: Tensor | None) -> tuple[Candidates,
             "the model gives log-probabilities that are not numbers; its weights are damaged, or "
             "its training diverged: try an earlier checkpoint"
         )
-    places = order // ranks.size(1)
-    totals = (step.totals.reshape(-1, 1) + growth).view(sentences, -1).gather(1, order)
+    totals = best
+    if growth is not ranks:
+        totals = (step.totals.reshape(-1, 1) + growth).view(sentences, -1).gather(1, order)
+    rows = order // ranks.size(1) + starts
     own, pieces = (x.reshape(sentences, -1).gather(1, order) for x in (own, pieces))
-    return Candidates(places, pieces, own, totals), places
+    return Candidates(rows, pieces, own, totals)
 
 
 def _best(step: Step, count: int, handicap: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
