@@ -9,7 +9,7 @@ inside of longer text too.
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ class BannedWords:
 
     A state is what may still matter of the text written so far: the longest end of it that begins
     a phrase, the character before, and the first bytes of one that is not complete. There are few,
-    so what each forbids is found by looking at every piece, once.
+    so what each forbids is found out once.
 
     Args:
         phrases: text; blanks around them do not count.
@@ -57,7 +57,13 @@ class BannedWords:
         if not all(self._phrases):
             raise ConfigError("banned_words", "one of them is blank", "leave it out")
         self._bytes = tokenizer.piece_bytes()
-        self._texts = {piece: _decoded(b"", spelled)[0] for piece, spelled in self._bytes.items()}
+        self._inside: set[int] = set()  # pieces that hold a whole phrase
+        self._by_first: dict[str, set[int]] = {}  # pieces by their first character
+        for piece, spelled in self._bytes.items():
+            if plain := _decoded(b"", spelled)[0]:
+                self._by_first.setdefault(plain[0], set()).add(piece)
+                if any(phrase in plain for phrase in self._phrases):
+                    self._inside.add(piece)
         self._end = tokenizer.special.end
         self._patterns = {phrase: banned_pattern([phrase]) for phrase in self._phrases}
         used = set("".join(self._phrases))
@@ -75,8 +81,8 @@ class BannedWords:
             text, rest = self._states[state]
             ids = [
                 piece
-                for piece, plain in self._texts.items()
-                if self._holds(text + (_decoded(rest, self._bytes[piece])[0] if rest else plain))
+                for piece in (self._bytes if rest else self._candidates(text))
+                if self._holds(text + _decoded(rest, self._bytes[piece])[0])
             ]
             if self._holds(text + _decoded(rest, b"", final=True)[0], final=True):
                 ids.append(self._end)
@@ -95,6 +101,18 @@ class BannedWords:
             if self._after[key] == len(self._states):
                 self._states.append(kept)
         return self._after[key]
+
+    def _candidates(self, text: str) -> Iterable[int]:
+        """Give the pieces that may complete a phrase after a text, and perhaps some more."""
+        found = set(self._inside)
+        for start in range(len(text)):
+            begun = text[start:]
+            for phrase in self._phrases:
+                if phrase == begun:  # whether it is over is up to any piece
+                    return self._bytes
+                if phrase.startswith(begun):
+                    found |= self._by_first.get(phrase[len(begun)], set())
+        return found
 
     def _holds(self, text: str, *, final: bool = False) -> bool:
         """Say whether a phrase stands in a text, whatever follows unless nothing does."""
