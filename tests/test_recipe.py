@@ -195,6 +195,16 @@ def test_tables_of_two_vocabularies_cannot_be_one(
     parse_recipe({**table, "model": {"tied": "output"}})
 
 
+@pytest.mark.parametrize(
+    "model", [{"architecture": "convolutional"}, {"attention": "linear"}], ids=str
+)
+def test_coverage_needs_attention_weights(model: dict[str, object]) -> None:
+    table = {"data": DATA, "decoding": {"coverage": 0.2}}
+    with pytest.raises(ConfigError, match=r"r\.toml: decoding\.coverage: needs attention weights"):
+        parse_recipe({**table, "model": model}, file="r.toml")
+    assert parse_recipe(table).decoding.coverage == 0.2
+
+
 def test_a_length_given_as_a_setting_takes_the_place_of_the_other_one() -> None:
     table = {"data": DATA, "training": {"epochs": 3}}
     training = parse_recipe(table, ["training.steps=40"]).training

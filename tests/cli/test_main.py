@@ -115,6 +115,33 @@ def test_n_best_stands_on_one_line_with_tabs_between(
     assert [line.count(b"\t") for line in lines] == [2, 0, 2]
 
 
+def test_controls_of_the_search_reach_it(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    controls = "--no-repeat-ngram 1 --min-length 4 --repetition-penalty 1.2 --word-reward 0.1"
+    controls += " --length-penalty average --coverage 0.1 --patience 2 --groups 2 --diversity 0.4"
+    standard_input(monkeypatch, b"wir gehen\n\n")
+    command = ["translate", str(model), "--max-length", "6", "--json", *controls.split()]
+    assert main([*command, "--ban", "dog"]) == 0
+    first = json.loads(capfdbinary.readouterr().out.split(b"\n")[0])
+    tokens = first["hypotheses"][0]["tokens"]
+    assert len(tokens) >= 4
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_controls_that_cannot_be_are_refused(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for options, message in (
+        (["--groups", "3"], "groups: 3 does not divide beam 4; choose from 1, 2, 4"),
+        (["--length-penalty", "wu"], "length_penalty: 'wu' is not a form"),
+        (["--ban", " "], "banned_words: one of them is blank"),
+    ):
+        standard_input(monkeypatch, b"der hund\n")
+        assert main(["translate", str(model), *options]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_json_lines_hold_text_score_and_pieces(
     model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

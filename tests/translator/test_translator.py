@@ -1,5 +1,6 @@
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -57,6 +58,66 @@ def test_batch_size_and_neighbours_change_nothing(beam: int, learned: int | None
             assert one.tokens == other.tokens
             assert one.score == pytest.approx(other.score, abs=1e-5)
             assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-5)
+
+
+# Field report 24 with every control switched on in turn, and all of them.
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize(
+    "controls",
+    [
+        {"min_length": 6},
+        {"no_repeat_ngram": 2},
+        {"repetition_penalty": 1.5},
+        {"length_penalty": "average", "word_reward": 0.3},
+        {"coverage": 0.3},
+        {"patience": 1.0},
+        {"groups": "beam"},
+        {"banned_words": ["the", "a"]},
+        {
+            "min_length": 6,
+            "no_repeat_ngram": 2,
+            "repetition_penalty": 1.5,
+            "word_reward": 0.3,
+            "coverage": 0.3,
+            "patience": 1.5,
+            "groups": "beam",
+            "banned_words": ["the", "a"],
+        },
+    ],
+    ids=str,
+)
+def test_controls_depend_on_nothing_but_the_sentence(
+    translator: Translator, controls: dict[str, Any], beam: int
+) -> None:
+    options: dict[str, Any] = {
+        **controls,
+        "groups": beam if "groups" in controls else 1,
+        "max_length": 12,
+    }
+    texts = [*GERMAN, " ".join(["sehr"] * 20) + " lang", GERMAN[0] + " 2"]
+    alone = [translator.translate([text], beam=beam, **options)[0] for text in texts]
+    for batch_tokens, n_best in ((1, beam), (60, 1), (4096, beam)):
+        together = translator.translate(
+            texts, beam=beam, n_best=n_best, batch_tokens=batch_tokens, **options
+        )
+        for one, other in zip(alone, together, strict=True):
+            assert one.tokens == other.tokens
+            assert one.score == pytest.approx(other.score, abs=1e-5)
+            assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-5)
+
+
+def test_what_leaves_no_translation_is_an_error_of_its_line_alone(translator: Translator) -> None:
+    # Every piece once, and no end: more than the vocabulary has.
+    far = translator.bundle.target_tokenizer.size + 10
+    options: dict[str, Any] = {
+        "no_repeat_ngram": 1,
+        "min_length": far,
+        "max_length": far,
+        "beam": 1,
+    }
+    (found,) = translator.translate(["wir gehen ."], **options)
+    assert found.text == ""
+    assert "no translation within the limit is left" in found.error
 
 
 def test_scores_do_not_depend_on_the_batch_size(translator: Translator) -> None:

@@ -26,13 +26,23 @@ from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import (
     Alpha,
+    Ban,
     BatchTokens,
     Beam,
+    Coverage,
     Device,
+    Diversity,
     Dtype,
+    Groups,
     Input,
     Json,
+    LengthPenalty,
+    MinLength,
     ModelFolder,
+    NoRepeatNgram,
+    Patience,
+    RepetitionPenalty,
+    WordReward,
 )
 from dragoman.cli.scoring import score
 from dragoman.cli.segments import Segments
@@ -81,6 +91,16 @@ def translate(
     max_length: Annotated[
         int | None, typer.Option(min=1, help="Most pieces; source length + 50 unless given.")
     ] = None,
+    length_penalty: LengthPenalty = "paper",
+    word_reward: WordReward = 0.0,
+    coverage: Coverage = 0.0,
+    patience: Patience = None,
+    groups: Groups = 1,
+    diversity: Diversity = 0.5,
+    min_length: MinLength = 0,
+    no_repeat_ngram: NoRepeatNgram = 0,
+    repetition_penalty: RepetitionPenalty = 1.0,
+    ban: Ban = None,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -126,6 +146,16 @@ def translate(
         "beam": beam,
         "alpha": alpha,
         "max_length": max_length,
+        "length_penalty": length_penalty,
+        "word_reward": word_reward,
+        "coverage": coverage,
+        "patience": patience,
+        "groups": groups,
+        "diversity": diversity,
+        "min_length": min_length,
+        "no_repeat_ngram": no_repeat_ngram,
+        "repetition_penalty": repetition_penalty,
+        "banned_words": ban or (),
         "too_long": too_long,
         "sentences": sentences,
         "batch_tokens": batch_tokens,

@@ -17,7 +17,57 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")]
 Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
-Alpha = Annotated[float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha.")]
+Alpha = Annotated[
+    float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha; more favours longer.")
+]
+LengthPenalty = Annotated[
+    str,
+    typer.Option(
+        help="Divisor of log P: paper, ((5 + length) / 6) ** alpha; average, length ** alpha; none."
+    ),
+]
+WordReward = Annotated[float, typer.Option(help="Added to the score for each piece.")]
+Coverage = Annotated[
+    float,
+    typer.Option(
+        help="Adds COVERAGE * sum over source pieces of log min(attention to it, 1) to the score."
+    ),
+]
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        help="Stop once PATIENCE * beam hypotheses have ended; unset, once no open one can win."
+    ),
+]
+Groups = Annotated[
+    int,
+    typer.Option(min=1, help="Diverse beam: groups of the beam, each avoids pieces of the others."),
+]
+Diversity = Annotated[
+    float,
+    typer.Option(
+        help="With groups: off log P for each earlier group's hypothesis with the same next piece."
+    ),
+]
+MinLength = Annotated[
+    int, typer.Option(min=0, help="Fewest pieces: the end symbol, which counts, comes no earlier.")
+]
+NoRepeatNgram = Annotated[
+    int, typer.Option(min=0, help="No N pieces in a row come twice in a translation; 0 allows it.")
+]
+RepetitionPenalty = Annotated[
+    float,
+    typer.Option(help="log P of a piece that has come before counts this many times; 1 is off."),
+]
+Ban = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ban",
+        metavar="WORDS",
+        help="No translation holds this word or phrase, upper and lower case told apart; may be "
+        "repeated.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

@@ -26,7 +26,7 @@ class Segments:
         explain: write what each score is made of.
         named: whether to name lines whose translation looks wrong.
         flagged: how many lines have a flag, by flag.
-        unfinished: lines of which only a part was translated.
+        unfinished: lines of which only a part was translated, or nothing.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Segments:
             self.unfinished += 1
             say(f"{where}: longer than the model takes; {self.too_long}")
         if translation.error:
+            self.unfinished += 1
             say(f"{where}: {translation.error}")
         if not self.named or not (flags := translation.flags):
             return

@@ -1,17 +1,14 @@
 """Search; sees ids and log-probabilities, never text or files."""
 
-from dragoman.decoding.beam import (
-    BeamSearch,
-    PrefixTooLong,
-    prefix_too_long,
-    search,
-)
-from dragoman.decoding.candidates import length_penalty
+from dragoman.decoding.beam import search
+from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
-from dragoman.decoding.session import Session
+from dragoman.decoding.session import CoveringSession, Session
+from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
 from dragoman.decoding.speculative import (
     Verdict,
     acceptance,
@@ -23,8 +20,13 @@ from dragoman.decoding.speculative import (
 )
 
 __all__ = [
+    "Ban",
+    "BannedPhrases",
     "BeamSearch",
+    "CoveringSession",
+    "FinalScore",
     "Hypothesis",
+    "LengthForm",
     "ModelSession",
     "PrefixTooLong",
     "Sampling",
@@ -34,6 +36,7 @@ __all__ = [
     "acceptance",
     "acceptance_rate",
     "continue_texts",
+    "coverage_penalty",
     "decode",
     "draw_pieces",
     "emitted",

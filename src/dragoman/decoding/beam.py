@@ -12,79 +12,18 @@ sentence, V vocabulary.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
 
-from dragoman.configfile import record
-from dragoman.decoding.best_pieces import best_pieces
-from dragoman.decoding.candidates import Candidates, Leaf, Past, length_penalty
+from dragoman.decoding.candidates import Candidates, Leaf, Past
+from dragoman.decoding.constraints import Ban, Guide
+from dragoman.decoding.growing import Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
-from dragoman.decoding.session import Session
-from dragoman.errors import ConfigError, Mistake, ModelError
-
-
-@record
-class BeamSearch:
-    """The ``[decoding]`` table of a recipe; the defaults are those of section 6.1.
-
-    Args:
-        beam: hypotheses kept open; 1 is greedy.
-        alpha: strength of the length penalty, -10 to 10; 0 compares plain log-probabilities, more
-            favours longer translations, a negative number shorter ones.
-        n_best: translations returned of each sentence, at most ``beam``.
-        max_length: most pieces generated, the end symbol included; unset, 50 more than the source.
-    """
-
-    beam: int = 4
-    alpha: float = 0.6
-    n_best: int = 1
-    max_length: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check what makes no search."""
-        mistakes = [
-            Mistake(name, f"{value} is less than 1")
-            for name in ("beam", "n_best", "max_length")
-            if (value := getattr(self, name)) is not None and value < 1
-        ]
-        mistakes += [
-            Mistake(name, f"{value} is more than {most}")
-            for name, most in (("beam", 10_000), ("max_length", 1_000_000))
-            if (value := getattr(self, name)) is not None and value > most
-        ]
-        if not -10 <= self.alpha <= 10:  # far beyond use; the penalty of long outputs overflows
-            mistakes.append(Mistake("alpha", f"{self.alpha} is not between -10 and 10"))
-        if not mistakes and self.n_best > self.beam:
-            hint = f"set beam to {self.n_best} or more"
-            mistakes.append(Mistake("n_best", f"{self.n_best} is more than beam {self.beam}", hint))
-        if mistakes:
-            raise ConfigError.together(mistakes)
-
-    def limit(self, source_length: int) -> int:
-        """Say how many pieces a translation may have, the end symbol included."""
-        return source_length + 50 if self.max_length is None else self.max_length
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixTooLong:
-    """Why a sentence has no translation: its forced prefix leaves no room for an end symbol."""
-
-    pieces: int
-    limit: int
-
-    def __str__(self) -> str:
-        return (
-            f"the prefix has {self.pieces} pieces and needs one more for the end symbol, but the "
-            f"limit is {self.limit}; shorten the prefix or raise max_length"
-        )
-
-
-def prefix_too_long(prefix: Sequence[int], limit: int) -> PrefixTooLong | None:
-    """Say whether a forced prefix fits a limit that counts it and the end symbol."""
-    return PrefixTooLong(len(prefix), limit) if len(prefix) > limit - 1 else None
+from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
+from dragoman.decoding.settings import BeamSearch, prefix_too_long
+from dragoman.errors import ConfigError
 
 
 @torch.inference_mode()
@@ -95,6 +34,7 @@ def search(
     limits: Sequence[int],
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
+    ban: Ban | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the best translations of the sentences in a session.
 
@@ -108,40 +48,69 @@ def search(
         limits: most pieces generated for each sentence, prefix and end symbol included.
         prefixes: ids that every hypothesis of a sentence begins with, which count in its score;
             they may be empty and differ in length.
+        ban: phrases that come in no hypothesis.
 
     Returns:
         For each sentence at most ``n_best`` hypotheses by falling score. Truncated ones only where
         none ended within the limit; none where ``prefix_too_long`` says why, and none where
-        everything has probability 0.
+        everything has probability 0 or may not come.
 
     Raises:
         ValueError: the limits or prefixes are not as many as the sentences, a limit is less than
             1, a prefix holds the end symbol or an id outside the vocabulary.
         ModelError: the model gives log-probabilities that are not numbers.
+        ConfigError: a coverage penalty is asked for and the session does not know what was covered.
     """
     sentences = _sentences(session.sentences, limits, prefixes, symbols.end)
     found: list[list[Hypothesis]] = [[] for _ in sentences]
-    banned = torch.tensor(symbols.banned, dtype=torch.int64, device=session.device)
     hopeless = [s.number for s in sentences if prefix_too_long(s.prefix, s.limit)]
     opened = Candidates.start(len(sentences), symbols.start)
     session, sentences, opened = _drop(session, sentences, opened, hopeless, fed=len(sentences))
+    guide = Guide.start(config, symbols, ban, len(sentences), session.device)
     history: list[Past] = []  # what was open after each step
     while sentences:
-        step = len(history) + 1
         ids = opened.pieces.flatten().to(session.device)
         log_probs, session = session.step(ids)
-        forced = [s.prefix[step - 1] if step <= len(s.prefix) else None for s in sentences]
-        chosen = _extend(log_probs, opened.totals, forced, banned, config.beam)
-        opened, ended = _part(chosen, symbols.end, config.beam)
-        for s, c in ended:
-            sentences[s].add(chosen.leaf(s, c, step, config.alpha), config.n_best)
-        done = _done(sentences, opened, step, config)
+        place = guide.step - 1
+        must = [s.prefix[place] if place < len(s.prefix) else None for s in sentences]
+        step = Step.start(log_probs, opened.totals, must, guide)
+        opened, ended = grow(step, config, symbols.end)
+        rate = _rating(session, config, guide.step)
+        for s, chosen, c in ended:
+            leaf = chosen.leaf(s, c, guide.step, rate(chosen, s, c))
+            if config.groups == 1 or sentences[s].is_new(_trace(history, leaf).ids):
+                sentences[s].add(leaf, config.n_best)
+        done = _done(sentences, opened, guide.step, config)
         for s in done:
-            leaves = sentences[s].ended or _cut_off(opened, s, step, config)
-            found[sentences[s].number] = [_trace(history, leaf) for leaf in leaves]
-        session, sentences, opened = _drop(session, sentences, opened, done, fed=ids.numel())
+            leaves = sentences[s].ended or _cut_off(opened, s, guide, rate)
+            most = config.n_best if config.groups == 1 else None  # several may hold the same
+            traced = [_trace(history, leaf) for leaf in leaves[:most]]
+            found[sentences[s].number] = _distinct(traced)[: config.n_best]
+        session, sentences, opened = _drop(
+            session, sentences, opened, done, fed=ids.numel(), narrow=config.groups == 1
+        )
+        if sentences:
+            guide = guide.follow(opened, [len(s.prefix) for s in sentences])
         history.append(opened.past())
     return found
+
+
+Rate = Callable[[Candidates, int, int], float]  # the score of candidate c of sentence s
+
+
+def _rating(session: Session, config: BeamSearch, step: int) -> Rate:
+    """Say how hypotheses of this length are scored after a step of the session."""
+    final, covered = config.final_score, None
+    if config.coverage:
+        if not isinstance(session, CoveringSession):
+            raise ConfigError("coverage", NO_COVERAGE, "set coverage to 0")
+        covered = session.coverage(config.coverage)
+
+    def rate(chosen: Candidates, s: int, c: int) -> float:
+        score = final.of(float(chosen.totals[s, c]), step)
+        return score if covered is None else score + float(covered[int(chosen.rows[s, c])])
+
+    return rate
 
 
 @dataclass(slots=True)
@@ -152,8 +121,17 @@ class _Sentence:
     limit: int
     prefix: tuple[int, ...]
     ended: list[Leaf] = field(default_factory=list[Leaf])  # best first
+    count: int = 0  # of all that have ended
+    known: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])  # by several groups
+
+    def is_new(self, ids: tuple[int, ...]) -> bool:
+        """Say whether no group has found the same before, and note that one has."""
+        new = ids not in self.known
+        self.known.add(ids)
+        return new
 
     def add(self, leaf: Leaf, n_best: int) -> None:
+        self.count += 1
         self.ended.append(leaf)
         self.ended.sort(key=lambda leaf: -leaf.score)  # stable: of equals the earlier stays first
         del self.ended[n_best:]
@@ -181,91 +159,45 @@ def _sentences(
     ]
 
 
-def _extend(
-    log_probs: Tensor, totals: Tensor, forced: Sequence[int | None], banned: Tensor, beam: int
-) -> Candidates:
-    """Find the best continuations of each sentence: 2 x beam, as up to half of them may end.
-
-    Greedy search takes the best one alone, be it the end or not.
-
-    Args:
-        log_probs: of the next piece in each row, (R, V); overwritten.
-        totals: log-probabilities of the open hypotheses, (S, W); -inf: there is none.
-        forced: the piece that must follow in each sentence, if one must.
-        banned: ids never chosen unless forced.
-        beam: of the search.
-    """
-    sentences, width = totals.shape
-    count = 1 if beam == 1 else 2 * beam
-    values, pieces = _best_or_forced(log_probs, forced, banned, count)  # (R, at most C) each
-    grown = (totals.reshape(-1, 1) + values).view(sentences, -1)
-    totals, order = (x[:, :count] for x in grown.sort(dim=1, descending=True, stable=True))
-    if not (totals[:, 0] < math.inf).all():  # NaN comes first
-        raise ModelError(
-            "the model gives log-probabilities that are not numbers; its weights are damaged, or "
-            "its training diverged: try an earlier checkpoint"
-        )
-    rows = order // values.size(1) + torch.arange(0, values.size(0), width)[:, None]
-    values, pieces = (x.reshape(sentences, -1).gather(1, order) for x in (values, pieces))
-    return Candidates(rows, pieces, values, totals)
-
-
-def _best_or_forced(
-    log_probs: Tensor, forced: Sequence[int | None], banned: Tensor, count: int
-) -> tuple[Tensor, Tensor]:
-    """Find the best pieces of each row, (R, at most ``count``), or the one that must follow.
-
-    A forced sentence has one live row, its first.
-    """
-    width = log_probs.size(0) // len(forced)
-    must = {s * width: piece for s, piece in enumerate(forced) if piece is not None}
-    rows, wanted = list(must), list(must.values())
-    if max(wanted, default=0) >= log_probs.size(1):
-        raise ValueError(f"prefixes: id {max(wanted)} is outside the vocabulary")
-    known = log_probs[rows, wanted].cpu() if must else None  # before any is banned
-    values, pieces = best_pieces(log_probs.index_fill_(1, banned, -math.inf), count)
-    values = values.double()
-    if known is not None:
-        values[rows] = -math.inf
-        values[rows, 0], pieces[rows, 0] = known.double(), torch.tensor(wanted)
-    return values, pieces
-
-
-def _part(chosen: Candidates, end: int, beam: int) -> tuple[Candidates, list[tuple[int, int]]]:
-    """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c)."""
-    ended = (chosen.pieces == end) & (chosen.totals > -math.inf)
-    if not ended.any():
-        return chosen.first(beam), []
-    totals = chosen.totals.masked_fill(ended, -math.inf)
-    order = totals.argsort(dim=1, descending=True, stable=True)[:, :beam]
-    s, c = ended.nonzero(as_tuple=True)
-    return replace(chosen, totals=totals).take(order), list(zip(items(s), items(c), strict=True))
-
-
 def _done(
     sentences: Sequence[_Sentence], opened: Candidates, step: int, config: BeamSearch
 ) -> list[int]:
-    """Say which sentences cannot get better.
+    """Say which sentences cannot get better, or have exhausted the patience of the search.
 
-    A log-probability can only fall. So the best open hypothesis of a sentence will at most reach
-    its present one over the penalty of the length that favours it most: the longest or, when alpha
-    is negative, the next.
+    Whatever becomes of an open hypothesis, its score will not exceed the bound of the best one.
     """
     done: list[int] = []
-    for s, (sentence, best) in enumerate(zip(sentences, items(opened.totals[:, 0]), strict=True)):
-        length = sentence.limit if config.alpha >= 0 else step + 1
+    final = config.final_score
+    bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
+    for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
         full = len(sentence.ended) == config.n_best
         to_beat = sentence.ended[-1].score if full else -math.inf
-        if step >= sentence.limit or best / length_penalty(length, config.alpha) <= to_beat:
+        if (
+            step >= sentence.limit
+            or config.enough(sentence.count)
+            or final.bound(best, step + 1, sentence.limit) <= to_beat
+        ):
             done.append(s)
     return done
 
 
-def _cut_off(opened: Candidates, s: int, step: int, config: BeamSearch) -> list[Leaf]:
-    """Take what is open at the limit."""
-    alive = int((opened.totals[s] > -math.inf).sum())  # the first ones
-    best = range(min(alive, config.n_best))
-    return [opened.leaf(s, c, step, config.alpha, truncated=True) for c in best]
+def _cut_off(opened: Candidates, s: int, guide: Guide, rate: Rate) -> list[Leaf]:
+    """Take what is open at the limit, unless it stops with what may not come."""
+    alive = items((opened.totals[s] > -math.inf).nonzero())
+    leaves = [
+        opened.leaf(s, c, guide.step, rate(opened, s, c), truncated=True)
+        for c in alive
+        if guide.may_stop(int(opened.rows[s, c]), int(opened.pieces[s, c]))
+    ]
+    return sorted(leaves, key=lambda leaf: -leaf.score)
+
+
+def _distinct(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Keep the first of those with the same pieces, which several groups may have found."""
+    first: dict[tuple[int, ...], Hypothesis] = {}
+    for hypothesis in found:
+        first.setdefault(hypothesis.ids, hypothesis)
+    return list(first.values())
 
 
 def _trace(history: Sequence[Past], leaf: Leaf) -> Hypothesis:
@@ -286,11 +218,13 @@ def _drop(
     done: Sequence[int],
     *,
     fed: int,
+    narrow: bool = True,
 ) -> tuple[Session, list[_Sentence], Candidates]:
     """Drop sentences, and of the others what is open nowhere.
 
     ``opened`` continues the ``fed`` rows of the session; nothing is moved when it continues each of
-    them once and in order.
+    them once and in order. What is open stands first, unless there are groups, which keep their
+    places: then nothing is to be narrowed.
     """
     if len(done) == len(sentences):
         return session, [], opened
@@ -299,7 +233,8 @@ def _drop(
         left = sorted(set(range(len(sentences))).difference(done))
         sentences, kept = [sentences[s] for s in left], torch.tensor(left)
         opened, kept = opened.keep(kept), kept.to(session.device)
-    opened = opened.first(int((opened.totals > -math.inf).any(dim=0).sum()))
+    if narrow:
+        opened = opened.first(int((opened.totals > -math.inf).any(dim=0).sum()))
     rows = opened.rows.flatten()
     if not torch.equal(rows, torch.arange(fed)):
         session = session.select(rows.to(session.device), kept)

@@ -3,20 +3,13 @@
 Shapes: S sentences still searched, C candidates of a sentence.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from dragoman.decoding.hypothesis import items
-
-
-def length_penalty(length: int, alpha: float) -> float:
-    """Divide a log-probability by this: ((5 + length) / 6)^alpha.
-
-    It is 1 for alpha 0 and for length 1 (Wu et al. 2016, arXiv 1609.08144, equation 14).
-    """
-    return ((5 + length) / 6) ** alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +39,8 @@ class Candidates:
 
     rows: Tensor  # int64: which of the rows fed in this step is continued
     pieces: Tensor  # int64
-    log_probs: Tensor  # float64, of the pieces
-    totals: Tensor  # float64, of the whole hypotheses; -inf: there is none
+    log_probs: Tensor  # float64, of the pieces, the model's own
+    totals: Tensor  # float64, what whole hypotheses have grown to; -inf: there is none
 
     @classmethod
     def start(cls, sentences: int, piece: int) -> "Candidates":
@@ -89,13 +82,25 @@ class Candidates:
         """Write down what tracing back needs."""
         return Past(items(self.rows), items(self.pieces), items(self.log_probs))
 
-    def leaf(self, s: int, c: int, step: int, alpha: float, *, truncated: bool = False) -> Leaf:
+    def leaf(self, s: int, c: int, step: int, score: float, *, truncated: bool = False) -> Leaf:
         """End hypothesis c of sentence s."""
         return Leaf(
             step=step,
             row=int(self.rows[s, c]),
             piece=int(self.pieces[s, c]),
             log_prob=float(self.log_probs[s, c]),
-            score=float(self.totals[s, c]) / length_penalty(step, alpha),
+            score=score,
             truncated=truncated,
+        )
+
+    @staticmethod
+    def beside(parts: "Sequence[Candidates]") -> "Candidates":
+        """Put those of several groups side by side in each sentence."""
+        if len(parts) == 1:
+            return parts[0]
+        return Candidates(
+            torch.cat([part.rows for part in parts], dim=1),
+            torch.cat([part.pieces for part in parts], dim=1),
+            torch.cat([part.log_probs for part in parts], dim=1),
+            torch.cat([part.totals for part in parts], dim=1),
         )

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from dragoman.data import group_by_length, pad_rows
-from dragoman.decoding.beam import (
-    BeamSearch,
-    PrefixTooLong,
-    prefix_too_long,
-    search,
-)
+from dragoman.decoding.beam import search
+from dragoman.decoding.constraints import Ban
+from dragoman.decoding.covering import CoveringModelSession, check_coverage
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.session import Session
+from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds
@@ -81,6 +80,7 @@ def decode(
     *,
     batch_tokens: int = 4096,
     prefixes: Sequence[Sequence[int]] | None = None,
+    ban: Ban | None = None,
 ) -> list[list[Hypothesis] | PrefixTooLong]:
     """Search for the best translations of many sources.
 
@@ -94,14 +94,18 @@ def decode(
         special: ids that are never text.
         batch_tokens: most source slots in a batch.
         prefixes: ids that each translation must begin with; may be empty.
+        ban: phrases that come in no translation.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
 
     Raises:
         ValueError: a source is longer than the positions of the model.
+        ConfigError: a coverage penalty is asked of a model without attention weights.
     """
     model.eval()
+    if config.coverage:
+        check_coverage(model)
     check_source_lengths(model, sources)
     device = next(model.parameters()).device
     symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
@@ -113,12 +117,19 @@ def decode(
         limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
         with torch.inference_mode():
             source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
-            session = ModelSession.start(model, source.to(device))
+            session = _begin(model, source.to(device), config)
         wanted = [asked[row] for row in rows]
-        answers = search(session, config, symbols, limits, prefixes=wanted)
+        answers = search(session, config, symbols, limits, prefixes=wanted, ban=ban)
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
             found[row] = prefix_too_long(prefix, limit) or answer
     return found
+
+
+def _begin(model: SequenceToSequence, source: Tensor, config: BeamSearch) -> Session:
+    """Encode source ids (S, L), in a session that knows what the search asks it."""
+    if config.coverage:
+        return CoveringModelSession.start(check_coverage(model), source, ModelSession.start)
+    return ModelSession.start(model, source)
 
 
 def check_source_lengths(model: SequenceToSequence, sources: Sequence[Sequence[int]]) -> None:

@@ -29,7 +29,7 @@ class Hypothesis:
     Args:
         ids: generated pieces, a forced prefix included, start and end symbol not.
         log_probs: natural logarithms, one per piece; the end symbol's is the last unless truncated.
-        score: their sum over the length penalty.
+        score: their sum over the length penalty, with what the controls of a search change in it.
         truncated: it reached the limit before it ended.
     """
 

@@ -7,10 +7,12 @@ Shapes: S sentences, W rows each, R = S·W rows, V vocabulary. Row w of sentence
 ids and indices are int64 and lie on the device of the session.
 """
 
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
+
+NO_COVERAGE = "this model forms no attention weights over the source to tell what was covered"
 
 
 class Session(Protocol):
@@ -49,4 +51,13 @@ class Session(Protocol):
                 sentences kept, the new row i belongs to the kept sentence i // (R' / S').
             sentences: old sentences in their new order, (S',); None keeps all in their order.
         """
+        ...
+
+
+@runtime_checkable
+class CoveringSession(Protocol):
+    """What a session besides knows that has noted how its hypotheses attend to their sources."""
+
+    def coverage(self, beta: float) -> Tensor:
+        """Give the coverage penalty of each row fed in the last step, (R,) on the CPU."""
         ...

@@ -28,7 +28,7 @@ from dragoman.data import (
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError, Mistake
 from dragoman.evaluation import METRICS, MetricName
-from dragoman.models import ModelChoice, ModelConfig
+from dragoman.models import Linear, ModelChoice, ModelConfig
 from dragoman.recipe.tables import (
     CORPORA,
     anchor,
@@ -101,7 +101,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check what no single table can."""
         mistakes = [*_wrong_data(self), *_wrong_languages(self)]
-        mistakes += [*_wrong_metrics(self), *_wrong_tables(self)]
+        mistakes += [*_wrong_metrics(self), *_wrong_tables(self), *_wrong_search(self)]
         if mistakes:
             raise ConfigError.together(mistakes)
 
@@ -247,6 +247,15 @@ def _wrong_tables(recipe: Recipe) -> Iterator[Mistake]:
     if model.tied in ("all", "input") and not recipe.tokenizer.shared:
         hint = "set tokenizer.joint = true without a tokenizer.target, or try output"
         yield Mistake("model.tied", f"{model.tied} needs one vocabulary for both sides", hint)
+
+
+def _wrong_search(recipe: Recipe) -> Iterator[Mistake]:
+    """Find a coverage penalty of models that form no attention weights over a source."""
+    model = recipe.model
+    softmax = isinstance(model, ModelConfig) and not isinstance(model.attention, Linear)
+    if recipe.decoding.coverage and not (softmax and _translates(recipe)):
+        problem = "needs attention weights over the source, and this model forms none"
+        yield Mistake("decoding.coverage", problem, "set it to 0")
 
 
 def _translates(recipe: Recipe) -> bool:

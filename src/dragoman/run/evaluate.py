@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dragoman.configfile import suggest
@@ -174,9 +174,7 @@ class _Asked:
         search = BeamSearch() if search is None else search
         found = self.translator.translate(
             sources,
-            beam=search.beam,
-            alpha=search.alpha,
-            max_length=search.max_length,
+            **asdict(search),
             batch_tokens=self.batch_tokens,
             target_language=self.target_language,
         )

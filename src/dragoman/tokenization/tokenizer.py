@@ -136,6 +136,10 @@ class Tokenizer:
         """Turn lists of ids into texts, in order."""
         return [self.decode(ids) for ids in many]
 
+    def piece_bytes(self) -> dict[int, bytes]:
+        """Say which bytes of text each piece stands for; none for special symbols and tags."""
+        return dict(self._bytes)
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Name ids for display: ``" word"``, ``"ing"``, ``"</s>"``, ``"<0xE2>"``.
 

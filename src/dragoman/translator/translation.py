@@ -13,7 +13,8 @@ class Candidate:
 
     Args:
         text: without any special symbol.
-        score: log-probability over length penalty; higher is better.
+        score: log-probability over length penalty, with what controls of the search change in it;
+            higher is better.
         tokens: pieces, the end symbol included unless truncated.
         token_log_probs: natural logarithms, one per piece.
         truncated: whether it reached ``max_length`` before it ended.

@@ -3,22 +3,40 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import pad_rows
-from dragoman.decoding import BeamSearch, Hypothesis, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, PrefixTooLong, decode
 from dragoman.device import choose_device, choose_dtype
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.translator.banned_words import BannedWords
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
 
+NOTHING_LEFT = (
+    "no translation within the limit is left by what may not come; allow more, or a wider beam"
+)
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
+
+
+class Controls(TypedDict, total=False):
+    """What else ``BeamSearch`` may be told of a search; all of it is off unless given."""
+
+    length_penalty: LengthForm
+    word_reward: float
+    coverage: float
+    patience: float | None
+    groups: int
+    diversity: float
+    min_length: int
+    no_repeat_ngram: int
+    repetition_penalty: float
 
 
 class Translator:
@@ -88,6 +106,8 @@ class Translator:
         sentences: bool = False,
         copy_without_letters: bool = True,
         target_language: str | None = None,
+        banned_words: Sequence[str] = (),
+        **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
 
@@ -106,16 +126,28 @@ class Translator:
             copy_without_letters: give back segments without letters as they came. Blank ones
                 are never translated.
             target_language: what to translate into, for a model of several languages.
+            banned_words: text that no translation holds, however it is cut into pieces; words and
+                phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
+                hold it.
+            controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
+                ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
+                ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
 
         Raises:
             ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
+                ``coverage`` with a model that forms no attention weights, or
                 ``target_language`` is not one of the model's, or missing.
             ValueError: ``prefix`` has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
         if isinstance(texts, str) or isinstance(prefix, str):
             raise TypeError("texts and prefix are lists of strings, not one string")
-        search = BeamSearch(beam=beam, alpha=alpha, n_best=n_best, max_length=max_length)
+        if isinstance(banned_words, str):
+            raise TypeError("banned_words is a list of strings, not one string")
+        search = BeamSearch(
+            beam=beam, alpha=alpha, n_best=n_best, max_length=max_length, **controls
+        )
+        ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
         if prefix is not None and len(prefix) != len(texts):
@@ -140,6 +172,7 @@ class Translator:
                 self.special,
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
+                ban=ban,
             )
         )
         return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
@@ -246,6 +279,8 @@ class Translator:
         ]
         if not parts:
             return Translation(plan.text, (), shortened=plan.shortened)
+        if not all(parts):
+            return Translation(plan.text, (), error=NOTHING_LEFT)
         best = [[part[0] for part in parts]]
         ways = [[each] for each in parts[0]] if len(parts) == 1 else best
         joined = tuple(plan.join(way) for way in ways)

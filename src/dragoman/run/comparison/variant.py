@@ -11,7 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -127,9 +127,7 @@ def _measure(job: Job, peak: int | None) -> None:
     """Translate the test set, score the validation set, and keep it all."""
     translator, search = Translator.load(job.folder, device=job.device), job.recipe.decoding
     test, log = read_test(job.recipe), RunLog(job.folder)
-    found = translator.translate(
-        test.sources, beam=search.beam, alpha=search.alpha, max_length=search.max_length
-    )
+    found = translator.translate(test.sources, **asdict(search))
     hypotheses = [one_line(translation.text) for translation in found]
     loss, pieces = _validation_loss(translator, job.recipe)
     scores = [corpus_score(name, hypotheses, test.references) for name in ("bleu", "chrf")]
