@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def tiny(server: Server, monkeypatch: pytest.MonkeyPatch) -> PublicCorpus:  # noqa: F811
+def tiny(server: Server, monkeypatch: pytest.MonkeyPatch) -> PublicCorpus:  # noqa: F811  # fixture
     """A catalogue of one small corpus, on loopback."""
     wanted = served(server)
     monkeypatch.setattr(downloads, "find_corpus", lambda _: wanted)  # pyright: ignore[reportUnknownLambdaType]  # a fake
@@ -73,7 +73,7 @@ def test_the_answer_can_be_json(
 
 def test_nothing_is_fetched_when_nobody_can_be_asked(
     tiny: PublicCorpus,
-    server: Server,  # noqa: F811
+    server: Server,  # noqa: F811  # fixture
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -92,7 +92,7 @@ def test_nothing_is_fetched_when_nobody_can_be_asked(
 )
 def test_a_terminal_is_asked(
     tiny: PublicCorpus,
-    server: Server,  # noqa: F811
+    server: Server,  # noqa: F811  # fixture
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     answer: str,
@@ -107,7 +107,7 @@ def test_a_terminal_is_asked(
 
 def test_what_is_complete_needs_no_agreement_and_no_server(
     tiny: PublicCorpus,
-    server: Server,  # noqa: F811
+    server: Server,  # noqa: F811  # fixture
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -129,7 +129,7 @@ def test_an_unknown_name_and_no_name_are_mistakes(capsys: pytest.CaptureFixture[
 
 def test_addresses_that_fail_are_named_with_their_reasons(
     tiny: PublicCorpus,
-    server: Server,  # noqa: F811
+    server: Server,  # noqa: F811  # fixture
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

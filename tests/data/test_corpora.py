@@ -158,7 +158,7 @@ def test_each_record_reads_its_format(
 def test_a_parquet_file_and_a_data_set_are_read_by_their_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     from pyarrow import parquet  # pyright: ignore  # optional
 
     monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))

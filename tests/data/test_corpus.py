@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.data.corpora import Corpus, Files, TsvFile, corpus_name
+from dragoman.data.corpora import Corpus, Files, TsvFile
 from dragoman.data.corpus import Pair, open_corpus, read_aligned, read_pairs
+from dragoman.data.corpus_files import corpus_name
 from dragoman.data.lines import decode_lines, is_blank, read_lines
 from dragoman.errors import DataError
 

@@ -84,7 +84,7 @@ def test_each_kind_drops_what_check_lists_under_it(tmp_path: Path) -> None:
 
 def test_once_all_kinds_are_dropped_check_finds_none_of_them(tmp_path: Path) -> None:
     drop = tuple(sorted(DROPS - {"overlap"}))
-    kept, filtered = kept_of(readable(tmp_path / "in"), Filters(drop=drop))  # type: ignore[arg-type]
+    kept, filtered = kept_of(readable(tmp_path / "in"), Filters(drop=drop))  # type: ignore[arg-type]  # names
     # One line for each planted kind, and the two copies; lines 82 and 95 have two faults or more.
     assert filtered.dropped == sum(filtered.counts.values()) == len(PLANTED) + 2
     again = write(tmp_path / "out", [(pair.source, pair.target) for pair in kept])
@@ -97,7 +97,7 @@ def test_filters_keep_what_fix_keeps(tmp_path: Path) -> None:
     corpus = write(tmp_path / "in", pairs)
     done = fix(corpus, check(corpus).sets[0], tmp_path / "out")
     drop = tuple(name for name in DROPS - {"overlap"} if KINDS[name].remedy == "drop")
-    kept, filtered = kept_of(corpus, Filters(drop=drop, mend=tuple(MENDS)))  # type: ignore[arg-type]
+    kept, filtered = kept_of(corpus, Filters(drop=drop, mend=tuple(MENDS)))  # type: ignore[arg-type]  # names
     fixed = Files(source=tmp_path / "out/source.txt", target=tmp_path / "out/target.txt")
     assert [pair[1:] for pair in kept] == [pair[1:] for pair in read_aligned(fixed)]
     assert (filtered.dropped, filtered.changed) == (done.dropped, done.changed)

@@ -165,7 +165,7 @@ def test_each_corpus_goes_through_its_own_epochs_and_every_place_can_be_taken_up
     for place, state in enumerate(states[:-1]):
         assert state == {"epoch": place // sum(sizes) + 1, "batch": place % sum(sizes)}
         rest = straight[place : place + 5]
-        assert pairs(fresh.at(state), len(rest)) == rest  # type: ignore[arg-type]
+        assert pairs(fresh.at(state), len(rest)) == rest  # type: ignore[arg-type]  # mixed
         batches.restore(state)
         assert pairs(batches, len(rest)) == rest
     assert fresh.state() == states[0]  # looking elsewhere has not moved it

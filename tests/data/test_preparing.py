@@ -197,7 +197,7 @@ SCRIPT = """
     from pathlib import Path
     from dragoman.data import LengthLimits, Preparation, TrainingText, prepare_pairs
     from dragoman.data import preparing
-    from dragoman.data.corpora import Files
+    from dragoman.data.corpora import (Files)
     from dragoman.tokenization import Tokenizer, packing_pool
 
     folder, kept = Path(sys.argv[1]), int(sys.argv[2])

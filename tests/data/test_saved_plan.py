@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dragoman.data import saved_plan as module
-from dragoman.data.planning import BatchPlan, KnownLengths
+from dragoman.data.cells import KnownLengths
+from dragoman.data.planning import BatchPlan
 from dragoman.data.saved_plan import saved_plan
 
 RNG = np.random.default_rng(1)

@@ -62,7 +62,7 @@ def write_csv(folder: Path) -> dict[str, Any]:
 
 
 def write_parquet(folder: Path) -> dict[str, Any]:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     from pyarrow import parquet  # pyright: ignore  # optional
 
     writer: Any = parquet  # it has no types
@@ -72,7 +72,7 @@ def write_parquet(folder: Path) -> dict[str, Any]:
 
 
 def write_dataset(folder: Path) -> dict[str, Any]:
-    pytest.importorskip("datasets")
+    pytest.importorskip("datasets", reason="the extra datasets is not installed")
     (folder / "set").mkdir()
     (folder / "set" / "train.jsonl").write_text(rows(), "utf-8")
     return {"dataset": "set", "columns": ["translation.de", "translation.en"]}

@@ -1,11 +1,13 @@
 """Long fragments in portions: nothing is lost, and no portion is large."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.translator import Fragment, Tag
-from dragoman.translator.alignment import by_place
+from dragoman.translator.alignment import Array, Pair, by_place
 from dragoman.translator.markup import translate_marked
 from dragoman.translator.portions import TAG, portions
 
@@ -52,13 +54,13 @@ def test_portions_put_together_are_the_fragment(items: list[str | Tag]) -> None:
 def test_tables_stay_small_however_long_a_block_is(text: str) -> None:
     sizes: list[int] = []
 
-    def align(pairs: object) -> list[object]:
-        tables = [by_place(len(p.target_words), len(p.source_words)) for p in pairs]  # type: ignore[attr-defined]
+    def align(pairs: Sequence[Pair]) -> list[Array]:
+        tables = [by_place(len(p.target_words), len(p.source_words)) for p in pairs]
         sizes.append(sum(table.size for table in tables))
-        return tables  # type: ignore[return-value]
+        return tables
 
     items = [item for _ in range(50) for item in (text * 70, BREAK)]
-    (made,) = translate_marked(lambda texts: [t.upper() for t in texts], align, [tuple(items)])  # type: ignore[arg-type]
+    (made,) = translate_marked(lambda texts: [t.upper() for t in texts], align, [tuple(items)])
     told = flat([tuple(items)]).upper().replace("<BR>", "<br>")
     assert flat([made]).replace(" ", "") == told.replace(" ", "")  # words get one between them
     assert max(sizes, default=0) < 9_000_000

@@ -22,7 +22,7 @@ def tagged(*languages: str, learned: int | None = None) -> Bundle:
     before = tiny_bundle(learned=learned)
     tokenizer = with_languages(before.source_tokenizer, languages)
     config = replace(before.config, vocabulary=tokenizer.size)
-    model = build_encoder_decoder(config, torch.Generator().manual_seed(3))  # type: ignore[arg-type]
+    model = build_encoder_decoder(config, torch.Generator().manual_seed(3))  # type: ignore[arg-type]  # its kind
     return Bundle(config, model.eval(), (tokenizer,))
 
 
@@ -128,7 +128,7 @@ def test_a_model_can_learn_one_more_language(tmp_path: Path) -> None:
         "cs": tokenizer.size - 1,
     }
     config = replace(two.bundle.config, vocabulary=tokenizer.size)
-    model = build_encoder_decoder(config, torch.Generator().manual_seed(4))  # type: ignore[arg-type]
+    model = build_encoder_decoder(config, torch.Generator().manual_seed(4))  # type: ignore[arg-type]  # its kind
     start.fill(model, (tokenizer,))
     old = dict(two.model.named_parameters())
     for name, weight in model.named_parameters():

@@ -20,11 +20,6 @@ from dragoman.data.corpora import (
     Tmx,
     TsvFile,
     Xliff,
-    corpus_files,
-    corpus_name,
-    corpus_of_file,
-    kind_of,
-    matching_files,
 )
 from dragoman.data.corpus import (
     Pair,
@@ -34,6 +29,13 @@ from dragoman.data.corpus import (
     open_corpus,
     read_aligned,
     read_pairs,
+)
+from dragoman.data.corpus_files import (
+    corpus_files,
+    corpus_name,
+    corpus_of_file,
+    kind_of,
+    matching_files,
 )
 from dragoman.data.example import Example
 from dragoman.data.filtering import Filters, PairFilter

@@ -15,8 +15,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dragoman.data.cells import Lengths
 from dragoman.data.lengths import ADDED_SYMBOLS
-from dragoman.data.planning import Dealt, Integers, Lengths, Shapes
+from dragoman.data.planning import Dealt, Integers, Shapes
 from dragoman.data.redrawing import Redraw
 from dragoman.data.saved_plan import saved_plan
 from dragoman.data.sharing import real_width

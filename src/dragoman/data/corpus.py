@@ -27,11 +27,9 @@ from dragoman.data.corpora import (
     Tmx,
     TsvFile,
     Xliff,
-    corpus_files,
-    corpus_name,
-    matching_files,
     table_of,
 )
+from dragoman.data.corpus_files import corpus_files, corpus_name, matching_files
 from dragoman.data.formats import (
     Segment,
     open_bytes,

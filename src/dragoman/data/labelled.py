@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from dragoman.data.batching import Batches, pad_rows
-from dragoman.data.corpora import Corpus, corpus_name
+from dragoman.data.corpora import Corpus
 from dragoman.data.corpus import PairReport, open_corpus, read_pairs
+from dragoman.data.corpus_files import corpus_name
 from dragoman.data.lines import is_blank
 from dragoman.data.masking import FRAME, frame
 from dragoman.data.planning import BatchPlan, Integers

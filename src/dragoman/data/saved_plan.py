@@ -7,7 +7,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from dragoman.atomic import new_file
-from dragoman.data.planning import BatchPlan, Lengths, PlanArrays, find_plan
+from dragoman.data.cells import Lengths, PlanArrays, find_plan
+from dragoman.data.planning import BatchPlan
 from dragoman.data.store import ArrayFile
 
 FORMAT = 1

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from dragoman.data.corpora import Corpus, corpus_files, corpus_name
+from dragoman.data.corpora import Corpus
 from dragoman.data.corpus import Pair, open_corpus
+from dragoman.data.corpus_files import corpus_files, corpus_name
 from dragoman.data.filtering import Filters, PairFilter
 from dragoman.data.lines import is_blank
 from dragoman.errors import DataError

@@ -22,10 +22,10 @@ from dragoman.data.corpora import (
     Tmx,
     TsvFile,
     Xliff,
-    matching_files,
     table_of,
 )
 from dragoman.data.corpus import Pair, open_corpus, shards
+from dragoman.data.corpus_files import matching_files
 from dragoman.data.formats import decoded_lines, find_encoding, open_bytes, pairs_of_rows
 from dragoman.data.formats.opening import LONGEST_LINE, too_long
 from dragoman.errors import DataError
