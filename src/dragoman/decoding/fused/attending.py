@@ -159,7 +159,7 @@ def attend_source(
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
     longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
-    places: Any = np.arange(count)
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
     scores = np.empty((heads, longest), np.float32)
     for r in range(rows):
         product, row_scale = y[r], y_scales[r]
@@ -206,7 +206,7 @@ def attend_within(
         start = (heads + groups) * e
         read(product, row_scale, columns, bias, start, values[r].reshape(groups * f))
     longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
-    places: Any = np.arange(count)
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
     line, scores = np.empty(heads * f, np.float32), np.empty((heads, longest), np.float32)
     lines = line.reshape(heads, f)
     for s in range(starts.size - 1):
