@@ -3,7 +3,9 @@
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.drawing import draw_translations
 from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.ensemble import Ensemble, EnsembleMean, EnsembleSession, mean_log_probs
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
@@ -24,6 +26,9 @@ __all__ = [
     "BannedPhrases",
     "BeamSearch",
     "CoveringSession",
+    "Ensemble",
+    "EnsembleMean",
+    "EnsembleSession",
     "FinalScore",
     "Hypothesis",
     "LengthForm",
@@ -39,10 +44,12 @@ __all__ = [
     "coverage_penalty",
     "decode",
     "draw_pieces",
+    "draw_translations",
     "emitted",
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",
+    "mean_log_probs",
     "prefix_too_long",
     "residual",
     "sample",

@@ -12,6 +12,7 @@ from dragoman.data import group_by_length, pad_rows
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import CoveringModelSession, check_coverage
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -73,7 +74,7 @@ class ModelSession:
 
 
 def decode(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     config: BeamSearch,
     special: SpecialIds,
@@ -125,14 +126,23 @@ def decode(
     return found
 
 
-def _begin(model: SequenceToSequence, source: Tensor, config: BeamSearch) -> Session:
+def _begin(model: SequenceToSequence | Ensemble, source: Tensor, config: BeamSearch) -> Session:
     """Encode source ids (S, L), in a session that knows what the search asks it."""
     if config.coverage:
         return CoveringModelSession.start(check_coverage(model), source, ModelSession.start)
+    return begin(model, source)
+
+
+def begin(model: SequenceToSequence | Ensemble, source: Tensor) -> Session:
+    """Encode source ids (S, L), padded on the right."""
+    if isinstance(model, Ensemble):
+        return model.begin(source, ModelSession.start)
     return ModelSession.start(model, source)
 
 
-def check_source_lengths(model: SequenceToSequence, sources: Sequence[Sequence[int]]) -> None:
+def check_source_lengths(
+    model: SequenceToSequence | Ensemble, sources: Sequence[Sequence[int]]
+) -> None:
     """See that every source fits the model, before any is run.
 
     Raises:
