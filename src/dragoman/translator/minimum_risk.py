@@ -4,7 +4,7 @@
 
 with chrF(hypothesis, reference) from 0 to 100 as sacreBLEU's ``sentence_chrf`` has it. The N
 translations stand for what the model holds possible: drawn from it without filters, the mean
-estimates the expected utility (Eikema and Aziz 2020, arXiv 2005.10283, section 6; with other
+estimates the expected utility (Eikema and Aziz 2020, arXiv 2005.10283; with other
 utilities Freitag et al. 2022, arXiv 2111.09388). One that was drawn several times counts as often.
 """
 

@@ -23,6 +23,7 @@ from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.translator.alignment import Head
 from dragoman.translator.banned_words import BannedWords
 from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
@@ -30,6 +31,7 @@ from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
+from dragoman.translator.word_alignment import WordAlignment, align_pairs
 
 NOTHING_LEFT = (
     "no translation within the limit is left by what may not come; allow more, or a wider beam"
@@ -278,6 +280,32 @@ class Translator:
             end=self.special.end,
             batch_tokens=batch_tokens,
         )
+
+    def align(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        heads: Sequence[Head] = (),
+        target_language: str | None = None,
+    ) -> list[WordAlignment]:
+        """Say of which source word each word of a translation was written, see ``word_alignment``.
+
+        Args:
+            sources: raw text.
+            targets: raw text, one for each source.
+            heads: layer and head of the decoder, from 0, whose mean attention is used; by default
+                the layer that looks most sharply, with some trust in equal places.
+            target_language: as in ``translate``.
+
+        Raises:
+            ModelError: the decoder forms no attention weights over the source.
+            ConfigError: there is no such head, or ``target_language`` is as in ``translate``.
+            ValueError: the counts differ.
+        """
+        lead = language_tag(self.bundle.source_tokenizer, target_language)
+        limit = self.source_limit
+        return align_pairs(self.bundle, sources, targets, heads=heads, lead=lead, limit=limit)
 
     def attention(
         self,
