@@ -59,6 +59,14 @@ def test_a_model_with_itself_translates_as_alone(tmp_path: Path, mean: str) -> N
         assert one.score == pytest.approx(other.score, abs=1e-5)
 
 
+def test_attention_and_word_links_are_those_of_the_first_model(tmp_path: Path) -> None:
+    first, second = tiny_folder(tmp_path / "a"), folder(tmp_path / "b", recurrent_bundle())
+    alone, together = Translator.load(first), Translator.load(first, ensemble=[second])
+    (one,), (other,) = (each.attention(GERMAN[:1], ENGLISH[:1]) for each in (alone, together))
+    assert (one.cross == other.cross).all()
+    assert together.align(GERMAN, ENGLISH) == alone.align(GERMAN, ENGLISH)
+
+
 def test_a_segment_is_split_for_the_member_with_the_fewest_positions(tmp_path: Path) -> None:
     paths = [tiny_folder(tmp_path / name, learned=n) for name, n in (("a", 60), ("b", 12))]
     together = Translator.load(paths[0], ensemble=paths[1:])

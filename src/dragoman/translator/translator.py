@@ -327,15 +327,16 @@ class Translator:
         ]
 
     def _attention(self, source: str, target: str, tag: tuple[int, ...]) -> AttentionMaps:
-        if not isinstance(self.model, EncoderDecoder):
+        model = self.bundle.model  # of an ensemble the first
+        if not isinstance(model, EncoderDecoder):
             kind = self.bundle.config.architecture
             raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
         padding = self.bundle.config.padding
-        device = next(self.model.parameters()).device
+        device = next(model.parameters()).device
         source_ids = [*tag, *self.bundle.source_tokenizer.encode(source), self.special.end]
         target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
         encoder, decoder, cross = attention_maps(
-            self.model,
+            model,
             pad_rows([source_ids], padding).to(device),
             pad_rows([target_ids], padding).to(device),
         )
