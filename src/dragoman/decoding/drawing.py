@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from dragoman.data import group_by_length, pad_rows
-from dragoman.decoding.engine import begin, check_source_lengths
-from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.engine import ModelSession, check_source_lengths
+from dragoman.decoding.ensemble import Ensemble, begin_session
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.sampling import Sampling, sample
 from dragoman.decoding.session import Session
@@ -79,7 +79,8 @@ def _begin(
     """Encode each source that ``rows`` names once, and repeat it as often as it is named."""
     named = sorted(set(rows))
     ids = [[*sources[row], end] for row in named]
-    session = begin(model, pad_rows(ids, model.padding).to(next(model.parameters()).device))
+    source = pad_rows(ids, model.padding).to(next(model.parameters()).device)
+    session = begin_session(model, source, ModelSession.start)
     places = {row: place for place, row in enumerate(named)}
     chosen = torch.tensor([places[row] for row in rows], device=session.device)
     return session.select(chosen, chosen)

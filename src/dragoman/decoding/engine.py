@@ -12,7 +12,7 @@ from dragoman.data import group_by_length, pad_rows
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import CoveringModelSession, check_coverage
-from dragoman.decoding.ensemble import Ensemble
+from dragoman.decoding.ensemble import Ensemble, begin_session
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -130,14 +130,7 @@ def _begin(model: SequenceToSequence | Ensemble, source: Tensor, config: BeamSea
     """Encode source ids (S, L), in a session that knows what the search asks it."""
     if config.coverage:
         return CoveringModelSession.start(check_coverage(model), source, ModelSession.start)
-    return begin(model, source)
-
-
-def begin(model: SequenceToSequence | Ensemble, source: Tensor) -> Session:
-    """Encode source ids (S, L), padded on the right."""
-    if isinstance(model, Ensemble):
-        return model.begin(source, ModelSession.start)
-    return ModelSession.start(model, source)
+    return begin_session(model, source, ModelSession.start)
 
 
 def check_source_lengths(

@@ -11,7 +11,7 @@ Shapes: M models, R rows, B sentences, T target positions, V vocabulary.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, cast, get_args
 
@@ -25,20 +25,24 @@ from dragoman.models import SequenceToSequence
 EnsembleMean = Literal["linear", "geometric"]
 
 
-def mean_log_probs(log_probs: Sequence[Tensor], mean: EnsembleMean = "linear") -> Tensor:
-    """Make one distribution of several.
+def mean_log_probs(log_probs: Iterable[Tensor], mean: EnsembleMean = "linear") -> Tensor:
+    """Make one distribution of several, one after the other, so that not all need memory at once.
 
     Args:
-        log_probs: of M models, natural and normalized, (..., V) each.
+        log_probs: of M models, natural and normalized, (..., V) each; at least one.
         mean: of the probabilities, or of their logarithms.
 
     Returns:
         Natural logarithms, normalized, (..., V).
     """
-    together = torch.stack(list(log_probs))
+    supply = iter(log_probs)
+    total, count = next(supply), 1
+    for each in supply:
+        total = total.logaddexp(each) if mean == "linear" else total + each
+        count += 1
     if mean == "linear":
-        return together.logsumexp(0) - math.log(len(log_probs))
-    return together.mean(0).log_softmax(-1)
+        return total - math.log(count)
+    return (total / count).log_softmax(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +128,19 @@ class Ensemble(nn.Module):
         Returns:
             Mean log-probabilities, float32, (B, T, V); their softmax is the mean.
         """
-        logits = [member(source, target_in) for member in self.models]
-        return mean_log_probs([each.float().log_softmax(-1) for each in logits], self.mean)
+        logits = (member(source, target_in) for member in self.models)
+        return mean_log_probs((each.float().log_softmax(-1) for each in logits), self.mean)
 
-    def begin(
-        self, source: Tensor, begin: Callable[[SequenceToSequence, Tensor], Session]
-    ) -> EnsembleSession:
-        """Encode source ids (B, S) with every member, in sessions that ``begin`` makes."""
-        return EnsembleSession(tuple(begin(m, source) for m in self.models), self.mean)
+
+def begin_session(
+    model: SequenceToSequence | Ensemble,
+    source: Tensor,
+    begin: Callable[[SequenceToSequence, Tensor], Session],
+) -> Session:
+    """Encode source ids (B, S), padded on the right, in the session that ``begin`` makes.
+
+    Of an ensemble it makes one for each member.
+    """
+    if isinstance(model, Ensemble):
+        return EnsembleSession(tuple(begin(each, source) for each in model.models), model.mean)
+    return begin(model, source)
