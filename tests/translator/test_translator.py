@@ -262,8 +262,9 @@ def test_lower_precision_loads_and_translates(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["device", "dtype", "engine"])
 def test_an_unknown_device_dtype_or_engine_is_named(option: str, tmp_path: Path) -> None:
     folder = tiny_folder(tmp_path / "model")
+    wrong: dict[str, Any] = {option: "abacus"}
     with pytest.raises(ConfigError, match=f"{option}: 'abacus'"):
-        Translator.load(folder, **{option: "abacus"})
+        Translator.load(folder, **wrong)
 
 
 def test_a_missing_model_is_a_clear_error(tmp_path: Path) -> None:

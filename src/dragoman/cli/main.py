@@ -16,15 +16,20 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.aligning import Links
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.documents import Files, check_format, translate_document
+from dragoman.cli.drawing import drawing_options, ensemble_options
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
 from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import (
+    Align,
+    Alignment,
+    AlignmentHeads,
     Alpha,
     Ban,
     BatchTokens,
@@ -32,15 +37,25 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
+    Ensemble,
+    EnsembleMean,
     Groups,
     Input,
     Json,
     LengthPenalty,
+    Mbr,
+    MbrOver,
     MinLength,
+    MinP,
     ModelFolder,
     NoRepeatNgram,
     Patience,
     RepetitionPenalty,
+    Sample,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
     WordReward,
 )
 from dragoman.cli.scoring import score
@@ -100,6 +115,19 @@ def translate(
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
     ban: Ban = None,
+    ensemble: Ensemble = None,
+    ensemble_mean: EnsembleMean = "linear",
+    sample: Sample = False,
+    temperature: Temperature = 1.0,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    seed: Seed = 1,
+    mbr: Mbr = 0,
+    mbr_over: MbrOver = "samples",
+    alignment: Alignment = None,
+    align: Align = False,
+    alignment_heads: AlignmentHeads = None,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -148,9 +176,14 @@ def translate(
     check_format(format, input, n_best=n_best, json_lines=json_lines)
     if explain and (json_lines or format != "text"):
         raise ConfigError("--explain", "is for lines of text, without --json", "leave it out")
+    how = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+    drawn = drawing_options(sample, mbr, mbr_over, how, explain=explain)
+    document = format != "text"
+    links = Links(alignment, align, alignment_heads, json_lines=json_lines, document=document)
     load = partial(
         dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine, say=say
     )
+    load = partial(load, **ensemble_options(ensemble, ensemble_mean))
     search: dict[str, Any] = {  # Any: as the library has them
         "beam": beam,
         "alpha": alpha,
@@ -169,6 +202,7 @@ def translate(
         "sentences": sentences,
         "batch_tokens": batch_tokens,
         "target_language": target_language,
+        **drawn,
     }
     if format != "text":
         filling = {"overwrite": overwrite, "review": review}
@@ -186,15 +220,20 @@ def translate(
         json_lines=json_lines,
         explain=explain,
         named=flags,
+        beside=links.fields,
     )
+    at_once = 1 if input is None and sys.stdin.isatty() else 0
     with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(
             lines,
             **search,
             n_best=beam if explain and n_best == 1 else n_best,
-            at_once=1 if input is None and sys.stdin.isatty() else 0,
+            at_once=at_once,
         )
-        segments.write(translations, write)
+        with links.following(
+            translator, translations, target_language=target_language, at_once=at_once
+        ) as aligned:
+            segments.write(aligned, write)
     segments.sum_up()
     if segments.unfinished:
         raise typer.Exit(2)

@@ -68,6 +68,63 @@ Ban = Annotated[
         "repeated.",
     ),
 ]
+Ensemble = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="MODEL",
+        help="Another model of the same vocabulary that translates along; may be repeated.",
+    ),
+]
+EnsembleMean = Annotated[
+    str,
+    typer.Option(
+        help="linear: P = (P1 + ... + PM) / M; geometric: P ~ (P1 * ... * PM) ** (1 / M)."
+    ),
+]
+Sample = Annotated[
+    bool,
+    typer.Option(
+        "--sample", help="Draw --n-best translations at random, by seed and number of the line."
+    ),
+]
+Temperature = Annotated[
+    float,
+    typer.Option(help="Draws by P ** (1 / TEMPERATURE); 0 is greedy, 1 the model's own."),
+]
+TopK = Annotated[int | None, typer.Option(help="Draw from so many likeliest pieces.")]
+TopP = Annotated[
+    float | None, typer.Option(help="Draw from the fewest likeliest pieces with this much P.")
+]
+MinP = Annotated[
+    float | None, typer.Option(help="Draw from pieces with this share of P of the likeliest.")
+]
+Seed = Annotated[int, typer.Option(help="The same seed draws the same text.")]
+Mbr = Annotated[
+    int,
+    typer.Option(
+        "--mbr",
+        metavar="N",
+        help="Of N samples, give that with the highest mean chrF against the others; 0 is off.",
+    ),
+]
+MbrOver = Annotated[
+    str, typer.Option(help="What --mbr chooses from: samples, or the N best of the beam.")
+]
+Alignment = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write here, a line for each, of each target word the source word most looked at: "
+        "SOURCE-TARGET, counted from 0."
+    ),
+]
+Align = Annotated[bool, typer.Option("--align", help="With --json, add the word links.")]
+AlignmentHeads = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LAYER:HEAD,...",
+        help="Link by the mean attention of these, from 0; the sharpest layer unless given.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

@@ -13,9 +13,19 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.drawing import ensemble_options
 from dragoman.cli.lines import lines_out, say
 from dragoman.cli.measuring import PairsFile, SourceFile, TargetFile, TextFile, corpus_of, refuse
-from dragoman.cli.options import Alpha, BatchTokens, Device, Json, ModelFolder, TargetLanguage
+from dragoman.cli.options import (
+    Alpha,
+    BatchTokens,
+    Device,
+    Ensemble,
+    EnsembleMean,
+    Json,
+    ModelFolder,
+    TargetLanguage,
+)
 from dragoman.errors import ConfigError, DataError
 
 
@@ -43,6 +53,8 @@ def score(
     ] = None,
     alpha: Alpha = 0.6,
     target_language: TargetLanguage = None,
+    ensemble: Ensemble = None,
+    ensemble_mean: EnsembleMean = "linear",
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
     json_lines: Json = False,
@@ -57,12 +69,15 @@ def score(
     how = _Printing(json_lines, per_piece, alpha, quiet=summary or kept is not None)
     if text is not None:
         for_pairs = {"--target-language": target_language is not None, "--kept": kept is not None}
+        for_pairs["--ensemble"] = ensemble is not None
         refuse(for_pairs, "is for pairs, not for --text")
         loaded = dragoman.LanguageModel.load(model, device=device)
         with lines_out(None) as write:
             _score_text(loaded, dragoman.read_lines(text), how, write, batch_tokens)
     else:
-        translator = dragoman.Translator.load(model, device=device)
+        load = partial(dragoman.Translator.load, model, device=device)
+        load = partial(load, **ensemble_options(ensemble, ensemble_mean))
+        translator = load()
         pairs = dragoman.score_pairs(
             translator,
             dragoman.open_corpus(corpus),

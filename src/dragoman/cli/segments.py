@@ -25,6 +25,7 @@ class Segments:
         json_lines: write objects.
         explain: write what each score is made of.
         named: whether to name lines whose translation looks wrong.
+        beside: what else JSON says of the translation in hand.
         flagged: how many lines have a flag, by flag.
         unfinished: lines of which only a part was translated, or nothing.
     """
@@ -37,6 +38,7 @@ class Segments:
     json_lines: bool
     explain: bool
     named: bool
+    beside: Callable[[], dict[str, Any]] = dict  # Any: values of JSON
     flagged: Counter[str] = field(default_factory=Counter[str])
     odd: int = 0
     lines: int = 0
@@ -48,7 +50,8 @@ class Segments:
             self.lines = number
             self._remark(number, translation)
             if self.json_lines:
-                write(json.dumps({"line": number, **_plain(translation)}, ensure_ascii=False))
+                said = {"line": number, **_plain(translation), **self.beside()}
+                write(json.dumps(said, ensure_ascii=False))
             elif self.explain:
                 for line in dragoman.explanation(translation, self.alpha):
                     write(line if line.startswith(" ") else f"line {number}: {line}")

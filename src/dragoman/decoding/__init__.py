@@ -4,8 +4,10 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.drawing import draw_translations
 from dragoman.decoding.engine import decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
+from dragoman.decoding.ensemble import Ensemble, EnsembleMean, EnsembleSession, mean_log_probs
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
@@ -28,6 +30,9 @@ __all__ = [
     "BeamSearch",
     "CoveringSession",
     "Engine",
+    "Ensemble",
+    "EnsembleMean",
+    "EnsembleSession",
     "FinalScore",
     "FusedEngine",
     "Hypothesis",
@@ -46,10 +51,12 @@ __all__ = [
     "coverage_penalty",
     "decode",
     "draw_pieces",
+    "draw_translations",
     "emitted",
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",
+    "mean_log_probs",
     "prefix_too_long",
     "residual",
     "sample",

@@ -10,6 +10,7 @@ import torch
 
 from dragoman.decoding.engine import decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.settings import BeamSearch
 from dragoman.device import choose_dtype
 from dragoman.errors import ConfigError
@@ -25,7 +26,7 @@ ROUNDS = 3  # of which the fastest counts
 
 
 def choose_engine(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Ensemble,
     special: SpecialIds,
     *,
     engine: str = "auto",
@@ -80,7 +81,7 @@ def _may_be_fused(on_cpu: bool) -> bool:
     return on_cpu and find_spec("numba") is not None
 
 
-def _torch_engine(model: SequenceToSequence, dtype: str) -> TorchEngine:
+def _torch_engine(model: SequenceToSequence | Ensemble, dtype: str) -> TorchEngine:
     if dtype == "int8":
         hint = "leave engine out, or set dtype to float32"
         raise ConfigError("dtype", "the engine torch does not compute in int8", hint)

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from dragoman.decoding.final_score import coverage_penalty
 from dragoman.decoding.session import NO_COVERAGE, Session
 from dragoman.errors import ConfigError
-from dragoman.models import SequenceToSequence
 from dragoman.nn import AttentionKernel, EncoderDecoder, MultiHeadAttention
 
 M = TypeVar("M", bound=nn.Module)
@@ -87,7 +86,7 @@ class CoveringModelSession:
         return coverage_penalty(self.covered, visible, beta).cpu()
 
 
-def check_coverage(model: SequenceToSequence) -> EncoderDecoder:
+def check_coverage(model: nn.Module) -> EncoderDecoder:
     """Give the model back if the attention of its last layer tells what was covered.
 
     Raises:

@@ -10,6 +10,7 @@ from dragoman.data import group_by_length
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import check_coverage
 from dragoman.decoding.engines import Engine, TorchEngine, one_thread
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
 from dragoman.models import SequenceToSequence
@@ -19,7 +20,7 @@ Found = list[Hypothesis] | PrefixTooLong
 
 
 def decode(
-    model: SequenceToSequence | Engine,
+    model: SequenceToSequence | Ensemble | Engine,
     sources: Sequence[Sequence[int]],
     config: BeamSearch,
     special: SpecialIds,
@@ -103,7 +104,9 @@ def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], work
                 raise
 
 
-def check_source_lengths(model: SequenceToSequence, sources: Sequence[Sequence[int]]) -> None:
+def check_source_lengths(
+    model: SequenceToSequence | Ensemble, sources: Sequence[Sequence[int]]
+) -> None:
     """See that every source fits the model, before any is run.
 
     Raises:

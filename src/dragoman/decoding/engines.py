@@ -12,6 +12,7 @@ from dragoman.data import pad_rows
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import CoveringModelSession, check_coverage
+from dragoman.decoding.ensemble import Ensemble, begin_session
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.session import Session
@@ -27,7 +28,7 @@ FUSED_TOKENS = {"int8": 512, "bfloat16": 1_024, "float32": 1_024}  # of a batch;
 class Engine(Protocol):
     """Searches batches; several at the same time where there are several workers."""
 
-    model: SequenceToSequence
+    model: SequenceToSequence | Ensemble
 
     @property
     def workers(self) -> int:
@@ -63,8 +64,8 @@ class TorchEngine:
     workers = 1
     batch_tokens: int | None = None
 
-    def __init__(self, model: SequenceToSequence) -> None:
-        self.model = model
+    def __init__(self, model: SequenceToSequence | Ensemble) -> None:
+        self.model: SequenceToSequence | Ensemble = model
 
     def start(self, sources: Sequence[Sequence[int]], *, covering: bool = False) -> Session:
         """Read sources, end symbols included; ``covering`` notes what is looked at."""
@@ -74,7 +75,7 @@ class TorchEngine:
             if covering:
                 model = check_coverage(self.model)
                 return CoveringModelSession.start(model, source, ModelSession.start)
-            return ModelSession.start(self.model, source)
+            return begin_session(self.model, source, ModelSession.start)
 
     def search(
         self,
@@ -101,16 +102,21 @@ class FusedEngine:
     """
 
     def __init__(
-        self, model: SequenceToSequence, packed: "FusedModel", *, workers: int | None = None
+        self,
+        model: SequenceToSequence | Ensemble,
+        packed: "FusedModel",
+        *,
+        workers: int | None = None,
     ) -> None:
-        self.model, self.packed = model, packed
+        self.model: SequenceToSequence | Ensemble = model
+        self.packed = packed
         self.workers = cores() if workers is None else workers
         self.batch_tokens: int | None = FUSED_TOKENS[packed.packed.kind]
         self._rooms: list[Room] = []
 
     @classmethod
     def of(
-        cls, model: SequenceToSequence, kind: "Kind", *, workers: int | None = None
+        cls, model: SequenceToSequence | Ensemble, kind: "Kind", *, workers: int | None = None
     ) -> "FusedEngine":
         """Pack a model.
 

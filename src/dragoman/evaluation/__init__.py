@@ -7,6 +7,7 @@ from dragoman.evaluation.bootstrap import (
     paired_p_value,
     resampled_bleu,
 )
+from dragoman.evaluation.chrf_table import chrf_table
 from dragoman.evaluation.error_rate import ErrorRate, edit_distance, error_rate
 from dragoman.evaluation.language import validate_classes, validate_language, validate_masked
 from dragoman.evaluation.metrics import (
@@ -35,6 +36,7 @@ __all__ = [
     "Validator",
     "bleu_statistics",
     "bleu_tokenizers",
+    "chrf_table",
     "corpus_score",
     "edit_distance",
     "error_rate",

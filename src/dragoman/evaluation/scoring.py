@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data import group_by_length, pad_rows
+from dragoman.decoding import Ensemble
 from dragoman.errors import ModelError
 from dragoman.models import SequenceToSequence
 
@@ -42,7 +43,7 @@ def perplexity(loss_nats: float) -> float:
 
 @torch.inference_mode()
 def score_targets(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
     *,
@@ -84,7 +85,9 @@ def score_targets(
 
 
 def _check_lengths(
-    model: SequenceToSequence, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    model: SequenceToSequence | Ensemble,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
 ) -> None:
     for side, rows, limit in (
         ("source", sources, model.max_source_length),

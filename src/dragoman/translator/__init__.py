@@ -1,8 +1,11 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.aligning import align_translations
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
+from dragoman.translator.joining import join_models
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
+from dragoman.translator.minimum_risk import expected_utilities, least_risk
 from dragoman.translator.planning import TooLong
 from dragoman.translator.scoring import (
     CorpusScore,
@@ -15,6 +18,7 @@ from dragoman.translator.sentences import split_sentences
 from dragoman.translator.translation import Candidate, Translation, has_letters, one_line
 from dragoman.translator.translator import SOURCE_LIMIT, Translator
 from dragoman.translator.windows import windows
+from dragoman.translator.word_alignment import Link, WordAlignment
 
 __all__ = [
     "FLAGS",
@@ -23,15 +27,21 @@ __all__ = [
     "CorpusScore",
     "Flag",
     "Fragment",
+    "Link",
     "ScoredPair",
     "Tag",
     "TooLong",
     "Translation",
     "Translator",
+    "WordAlignment",
+    "align_translations",
     "best_share",
+    "expected_utilities",
     "explanation",
     "flags_of",
     "has_letters",
+    "join_models",
+    "least_risk",
     "mean_log_prob",
     "one_line",
     "score_pairs",

@@ -18,11 +18,11 @@ from dragoman.errors import ConfigError
 from dragoman.tokenization import Tokenizer
 
 # Letters of scripts that put no space between words.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_LETTER = rf"[^\W{_UNSPACED}]"  # a word character of the others
+_LETTER = rf"[^\W{UNSPACED}]"  # a word character of the others
 
 
 def banned_pattern(phrases: Sequence[str]) -> "re.Pattern[str]":

@@ -14,7 +14,8 @@ class Candidate:
     Args:
         text: without any special symbol.
         score: log-probability over length penalty, with what controls of the search change in it;
-            higher is better.
+            log-probability if it was drawn, utility if it was chosen for least risk; higher is
+            better.
         tokens: pieces, the end symbol included unless truncated.
         token_log_probs: natural logarithms, one per piece.
         truncated: whether it reached ``max_length`` before it ended.
@@ -33,7 +34,8 @@ class Translation:
 
     Args:
         source: the segment as given.
-        hypotheses: the n best, best first; one without pieces when the segment was copied.
+        hypotheses: the n best, best first, or samples in the order drawn; one without pieces when
+            the segment was copied.
         copied: it is blank or has no letters, and is given back as it came.
         shortened: it was longer than the model takes, and only a part was translated.
         parts: in how many parts it was translated, one after the other; more than one when it is

@@ -10,9 +10,12 @@ from dragoman.data import pad_rows
 from dragoman.decoding import (
     BeamSearch,
     Engine,
+    Ensemble,
+    EnsembleMean,
     Hypothesis,
     LengthForm,
     PrefixTooLong,
+    Sampling,
     TorchEngine,
     choose_engine,
     decode,
@@ -21,12 +24,17 @@ from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
+from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.translator.alignment import Head
 from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.drawing import Choice, MbrOver
+from dragoman.translator.joining import load_ensemble
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
+from dragoman.translator.word_alignment import WordAlignment, align_pairs
 
 NOTHING_LEFT = (
     "no translation within the limit is left by what may not come; allow more, or a wider beam"
@@ -54,12 +62,15 @@ class Translator:
     Args:
         bundle: model, config and tokenizers; ``load`` reads them from a folder.
         engine: what searches; the model itself unless given.
+        ensemble: what translates instead of the model of the bundle, which is a member of it.
 
     Raises:
         ModelError: the model has no decoder that reads a source.
     """
 
-    def __init__(self, bundle: Bundle, engine: Engine | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, engine: Engine | None = None, *, ensemble: Ensemble | None = None
+    ) -> None:
         if isinstance(bundle.model, CausalLM | EncoderOnly):
             use = "generate (dragoman.LanguageModel in Python)"
             if isinstance(bundle.model, EncoderOnly):
@@ -68,10 +79,12 @@ class Translator:
                 f"a model of the kind {bundle.config.architecture} does not translate; use "
                 f"dragoman {use}"
             )
-        self.bundle, self.model = bundle, bundle.model
-        self.engine = TorchEngine(bundle.model) if engine is None else engine
+        self.bundle = bundle
+        self.model: SequenceToSequence | Ensemble = bundle.model if ensemble is None else ensemble
+        self.engine = TorchEngine(self.model) if engine is None else engine
         self.special = bundle.target_tokenizer.special
-        self.source_limit = bundle.config.max_length or SOURCE_LIMIT
+        limit = bundle.config.max_length if ensemble is None else ensemble.max_source_length
+        self.source_limit = limit or SOURCE_LIMIT
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -87,6 +100,8 @@ class Translator:
         dtype: str = "auto",
         engine: str = "auto",
         say: Callable[[str], None] = lambda _: None,
+        ensemble: Sequence[str | Path] = (),
+        ensemble_mean: EnsembleMean = "linear",
     ) -> "Translator":
         """Read a model or run folder.
 
@@ -98,14 +113,21 @@ class Translator:
             engine: ``torch``, ``fused`` (Transformers on a CPU; extra ``fast``), or ``auto``: the
                 faster one, measured once for a machine and the shapes of a model.
             say: is told what takes long.
+            ensemble: folders of other models with the same vocabulary, which translate together
+                with the first; architectures may differ.
+            ensemble_mean: what is compared then: ``linear``, log of the mean of probabilities, or
+                ``geometric``, mean of their logarithms, normalized.
 
         Raises:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
         """
         bundle = load_bundle(Path(folder), choose_device(device))
+        joined = None
+        if ensemble:
+            joined = load_ensemble((str(folder), bundle), ensemble, ensemble_mean, device=device)
         try:
-            made = cls(bundle)
+            made = cls(bundle, ensemble=joined)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
         made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
@@ -126,6 +148,10 @@ class Translator:
         copy_without_letters: bool = True,
         target_language: str | None = None,
         banned_words: Sequence[str] = (),
+        sampling: Sampling | None = None,
+        mbr: int = 0,
+        mbr_over: MbrOver = "samples",
+        first_line: int = 0,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -148,6 +174,14 @@ class Translator:
             banned_words: text that no translation holds, however it is cut into pieces; words and
                 phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
                 hold it.
+            sampling: draw translations at random instead of searching, ``n_best`` of each segment
+                in the order drawn; ``beam`` and ``alpha`` have no part in it, scores are log P.
+            mbr: find so many translations of each segment and give the ``n_best`` with the highest
+                mean chrF against the others (minimum Bayes risk), which then is their score; 0 is
+                off, see ``minimum_risk``.
+            mbr_over: what ``mbr`` chooses from: ``samples``, drawn by ``sampling`` or else from the
+                model as it is, or the n best of the ``beam``.
+            first_line: number of the first text, from 0; with the seed it decides what is drawn.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
@@ -155,7 +189,8 @@ class Translator:
         Raises:
             ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
                 ``coverage`` with a model that forms no attention weights, or
-                ``target_language`` is not one of the model's, or missing.
+                ``target_language`` is not one of the model's, or missing, or a control of the
+                search when translations are drawn.
             ValueError: ``prefix`` has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
@@ -163,9 +198,17 @@ class Translator:
             raise TypeError("texts and prefix are lists of strings, not one string")
         if isinstance(banned_words, str):
             raise TypeError("banned_words is a list of strings, not one string")
-        search = BeamSearch(
-            beam=beam, alpha=alpha, n_best=n_best, max_length=max_length, **controls
+        choice = Choice.of(
+            sampling,
+            n_best=n_best,
+            max_length=max_length,
+            mbr=mbr,
+            mbr_over=mbr_over,
+            first=first_line,
         )
+        asked = 1 if choice.drawing else choice.found
+        search = BeamSearch(beam=beam, alpha=alpha, n_best=asked, max_length=max_length, **controls)
+        choice.refuse(search, {"prefix": prefix is not None, "banned_words": bool(banned_words)})
         ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
@@ -182,6 +225,9 @@ class Translator:
             lead=language_tag(self.bundle.source_tokenizer, target_language),
         )
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
+        if drawing := choice.drawing:
+            found = iter(drawing.run(self.model, plans, self.special, batch_tokens))
+            return [choice.choose(self._assemble(plan, found, every=True)) for plan in plans]
         parts = [part for plan in plans for part in plan.parts]
         found = iter(
             decode(
@@ -194,7 +240,7 @@ class Translator:
                 ban=ban,
             )
         )
-        return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
+        return [choice.choose(self._assemble(plan, found)) for plan in plans]
 
     def stream(
         self, texts: Iterable[str], *, at_once: int = 0, **options: Any
@@ -209,8 +255,10 @@ class Translator:
                 fewer when they have a million characters.
             options: those of ``translate``.
         """
+        first = options.pop("first_line", 0)
         for group in windows(texts, at_once or 2_000, size=len):
-            yield from self.translate(group, **options)
+            yield from self.translate(group, first_line=first, **options)
+            first += len(group)
 
     def score(
         self,
@@ -242,6 +290,32 @@ class Translator:
             batch_tokens=batch_tokens,
         )
 
+    def align(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        *,
+        heads: Sequence[Head] = (),
+        target_language: str | None = None,
+    ) -> list[WordAlignment]:
+        """Say of which source word each word of a translation was written, see ``word_alignment``.
+
+        Args:
+            sources: raw text.
+            targets: raw text, one for each source.
+            heads: layer and head of the decoder, from 0, whose mean attention is used; by default
+                the layer that looks most sharply, with some trust in equal places.
+            target_language: as in ``translate``.
+
+        Raises:
+            ModelError: the decoder forms no attention weights over the source.
+            ConfigError: there is no such head, or ``target_language`` is as in ``translate``.
+            ValueError: the counts differ.
+        """
+        lead = language_tag(self.bundle.source_tokenizer, target_language)
+        limit = self.source_limit
+        return align_pairs(self.bundle, sources, targets, heads=heads, lead=lead, limit=limit)
+
     def attention(
         self,
         sources: Sequence[str],
@@ -262,15 +336,16 @@ class Translator:
         ]
 
     def _attention(self, source: str, target: str, tag: tuple[int, ...]) -> AttentionMaps:
-        if not isinstance(self.model, EncoderDecoder):
+        model = self.bundle.model  # of an ensemble the first
+        if not isinstance(model, EncoderDecoder):
             kind = self.bundle.config.architecture
             raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
         padding = self.bundle.config.padding
-        device = next(self.model.parameters()).device
+        device = next(model.parameters()).device
         source_ids = [*tag, *self.bundle.source_tokenizer.encode(source), self.special.end]
         target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
         encoder, decoder, cross = attention_maps(
-            self.model,
+            model,
             pad_rows([source_ids], padding).to(device),
             pad_rows([target_ids], padding).to(device),
         )
@@ -283,8 +358,16 @@ class Translator:
         )
 
     def _assemble(
-        self, plan: Plan, found: Sequence[Sequence[Hypothesis] | PrefixTooLong]
+        self,
+        plan: Plan,
+        supply: Iterator[Sequence[Hypothesis] | PrefixTooLong],
+        every: bool = False,
     ) -> Translation:
+        """Make a translation of what was found of the parts of a plan; join every way, or the best.
+
+        Each way is one hypothesis of each part.
+        """
+        found = list(islice(supply, len(plan.parts)))
         if plan.copied:
             copied = Candidate(plan.text, 0.0, (), (), False)
             return Translation(plan.text, (copied,), copied=True)
@@ -300,8 +383,8 @@ class Translator:
             return Translation(plan.text, (), shortened=plan.shortened)
         if not all(parts):
             return Translation(plan.text, (), error=NOTHING_LEFT)
-        best = [[part[0] for part in parts]]
-        ways = [[each] for each in parts[0]] if len(parts) == 1 else best
+        ways = [*zip(*parts, strict=False)]  # of several parts the second bests do not match
+        ways = ways if every or len(parts) == 1 else ways[:1]
         joined = tuple(plan.join(way) for way in ways)
         return Translation(plan.text, joined, shortened=plan.shortened, parts=len(parts))
 
