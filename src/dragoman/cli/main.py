@@ -126,7 +126,9 @@ def translate(
     ] = True,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Write what each score is made of, and the runners-up."),
+        typer.Option(
+            "--explain", help="Write what each score is made of, the runners-up, and every step."
+        ),
     ] = False,
     flags: Annotated[
         bool, typer.Option(help="Name lines whose translation looks wrong on standard error.")
@@ -139,8 +141,8 @@ def translate(
     filled and nothing else changes.
     """
     check_format(format, input, n_best=n_best, json_lines=json_lines)
-    if explain and (json_lines or format != "text"):
-        raise ConfigError("--explain", "is for lines of text, without --json", "leave it out")
+    if explain and format != "text":
+        raise ConfigError("--explain", "is for lines of text, not for documents", "leave it out")
     load = partial(dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine)
     search: dict[str, Any] = {  # Any: as the library has them
         "beam": beam,
@@ -171,7 +173,6 @@ def translate(
     segments = Segments(
         name=str(input or "standard input"),
         too_long=too_long,
-        alpha=alpha,
         sentences=sentences,
         tabs=n_best == 1,
         json_lines=json_lines,
@@ -183,7 +184,8 @@ def translate(
             lines,
             **search,
             n_best=beam if explain and n_best == 1 else n_best,
-            at_once=1 if input is None and sys.stdin.isatty() else 0,
+            trace=explain,
+            at_once=1 if input is None and sys.stdin.isatty() else 100 * explain,
         )
         segments.write(translations, write)
     segments.sum_up()

@@ -4,7 +4,13 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.engine import ModelSession, decode
-from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
+from dragoman.decoding.final_score import (
+    FinalScore,
+    LengthForm,
+    Terms,
+    coverage_penalty,
+    length_penalty,
+)
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
@@ -18,20 +24,31 @@ from dragoman.decoding.speculative import (
     residual,
     speculative_step,
 )
+from dragoman.decoding.trace import Ended, Happened, Observer, Opened, Stop, Trace, TraceStep
+from dragoman.decoding.tracing import Tracer
 
 __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
     "CoveringSession",
+    "Ended",
     "FinalScore",
+    "Happened",
     "Hypothesis",
     "LengthForm",
     "ModelSession",
+    "Observer",
+    "Opened",
     "PrefixTooLong",
     "Sampling",
     "Session",
+    "Stop",
     "Symbols",
+    "Terms",
+    "Trace",
+    "TraceStep",
+    "Tracer",
     "Verdict",
     "acceptance",
     "acceptance_rate",

@@ -15,6 +15,7 @@ from dragoman.decoding.covering import CoveringModelSession, check_coverage
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.tracing import Tracer
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds
@@ -81,6 +82,7 @@ def decode(
     batch_tokens: int = 4096,
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
+    tracer: Tracer | None = None,
 ) -> list[list[Hypothesis] | PrefixTooLong]:
     """Search for the best translations of many sources.
 
@@ -95,6 +97,7 @@ def decode(
         batch_tokens: most source slots in a batch.
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
+        tracer: writes down how each source was searched, by its place in ``sources``.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
@@ -119,7 +122,10 @@ def decode(
             source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
             session = _begin(model, source.to(device), config)
         wanted = [asked[row] for row in rows]
-        answers = search(session, config, symbols, limits, prefixes=wanted, ban=ban)
+        observer = None if tracer is None else tracer.among(rows)
+        answers = search(
+            session, config, symbols, limits, prefixes=wanted, ban=ban, observer=observer
+        )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
             found[row] = prefix_too_long(prefix, limit) or answer
     return found

@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import pad_rows
-from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, PrefixTooLong, Tracer, decode
 from dragoman.device import choose_device, choose_dtype
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
@@ -16,6 +16,7 @@ from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.banned_words import BannedWords
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
+from dragoman.translator.tracing import with_traces
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
 
@@ -107,6 +108,7 @@ class Translator:
         copy_without_letters: bool = True,
         target_language: str | None = None,
         banned_words: Sequence[str] = (),
+        trace: bool = False,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -129,6 +131,7 @@ class Translator:
             banned_words: text that no translation holds, however it is cut into pieces; words and
                 phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
                 hold it.
+            trace: write down every step of the search in ``traces``, for ``explanation``.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
@@ -164,6 +167,7 @@ class Translator:
         )
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         parts = [part for plan in plans for part in plan.parts]
+        tracer = Tracer(search) if trace else None
         found = iter(
             decode(
                 self.model,
@@ -173,9 +177,13 @@ class Translator:
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
                 ban=ban,
+                tracer=tracer,
             )
         )
-        return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
+        made = [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
+        if tracer is None:
+            return made
+        return with_traces(made, plans, tracer, self.bundle.target_tokenizer)
 
     def stream(
         self, texts: Iterable[str], *, at_once: int = 0, **options: Any
