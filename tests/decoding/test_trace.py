@@ -54,7 +54,9 @@ def test_every_number_of_a_small_search_is_that_of_hand_calculation() -> None:
     assert [e.log_prob for e in second.ended] == pytest.approx([-0.693147, -0.105361], abs=1e-6)
     # -1.203973 / (7/6) and -1.309333 / (7/6)
     assert [e.score for e in second.ended] == pytest.approx([-1.031977, -1.122286], abs=1e-6)
-    assert second.ended[0].terms == Terms(pytest.approx(-1.203973, abs=1e-6), 7 / 6)
+    terms = second.ended[0].terms
+    assert terms == Terms(terms.log_prob, penalty=7 / 6)
+    assert terms.log_prob == pytest.approx(-1.203973, abs=1e-6)
     # At the limit 2 2 ... would have -1.897120 / 1.5, less than the best that has ended.
     assert (trace.stop.reason, trace.stop.step, trace.stop.ended) == ("nothing-can-win", 2, 3)
     assert trace.stop.bound == pytest.approx(-1.264747, abs=1e-6)
