@@ -37,6 +37,7 @@ from dragoman.cli.options import (
     Input,
     Json,
     LengthPenalty,
+    MaxLength,
     MinLength,
     ModelFolder,
     NoRepeatNgram,
@@ -88,9 +89,7 @@ def translate(
     beam: Beam = 4,
     alpha: Alpha = 0.6,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, tab between.")] = 1,
-    max_length: Annotated[
-        int | None, typer.Option(min=1, help="Most pieces; source length + 50 unless given.")
-    ] = None,
+    max_length: MaxLength = None,
     length_penalty: LengthPenalty = "paper",
     word_reward: WordReward = 0.0,
     coverage: Coverage = 0.0,

@@ -15,7 +15,15 @@ import typer
 import dragoman
 from dragoman.cli.lines import lines_out, say
 from dragoman.cli.measuring import PairsFile, SourceFile, TargetFile, TextFile, corpus_of, refuse
-from dragoman.cli.options import Alpha, BatchTokens, Device, Json, ModelFolder, TargetLanguage
+from dragoman.cli.options import (
+    Alpha,
+    BatchTokens,
+    Columns,
+    Device,
+    Json,
+    ModelFolder,
+    TargetLanguage,
+)
 from dragoman.errors import ConfigError, DataError
 
 
@@ -24,6 +32,7 @@ def score(
     source: SourceFile = None,
     target: TargetFile = None,
     file: PairsFile = None,
+    columns: Columns = None,
     text: TextFile = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Print loss and perplexity of the whole alone.")
@@ -52,7 +61,7 @@ def score(
     Pairs are for translators, text is for language models; one line out per pair or line, blank
     for a pair with a blank side.
     """
-    corpus = corpus_of(source, target, file, text)
+    corpus = corpus_of(source, target, file, text, columns=columns)
     _check_filter(kept, min_score, keep)
     how = _Printing(json_lines, per_piece, alpha, quiet=summary or kept is not None)
     if text is not None:
