@@ -1,6 +1,5 @@
 """Every control, alone and with others, against trying everything; each by its definition."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -9,9 +8,8 @@ import numpy as np
 import pytest
 
 from dragoman.decoding import BannedPhrases, BeamSearch, Hypothesis, Symbols, search
+from tests.decoding.exhaustive import END, START, allowed, defined_score
 from tests.decoding.many_tables import (
-    END,
-    START,
     CoveringTables,
     Floats,
     ManyTables,
@@ -21,7 +19,7 @@ from tests.decoding.many_tables import (
 )
 from tests.fakes import Ids
 
-TABLES, V, STEPS, SOURCE = 24, 5, 5, 3  # three pieces of text; source positions looked at
+TABLES, V, STEPS, SOURCE = 12, 5, 5, 3  # three pieces of text; source positions looked at
 WIDE = (V - 2) ** STEPS  # holds every prefix there is
 SYMBOLS = Symbols(START, END, banned=(START,))
 
@@ -69,36 +67,15 @@ def draw(seed: int, *, prefixes: bool) -> Drawn:
     return Drawn(tables, looks, limits, forced if prefixes else [()] * TABLES)
 
 
-def allowed(ids: Ids, prefix: Ids, config: BeamSearch, phrases: Sequence[Ids]) -> bool:
-    """Whether a translation may come at all; its prefix may be what it likes."""
-    if ids[: len(prefix)] != prefix or len(ids) + 1 < config.min_length:
-        return False
-    free = ids[len(prefix) :]
-    if any(free[k : k + len(p)] == p for p in phrases for k in range(len(free))):
-        return False
-    n = config.no_repeat_ngram
-    ends = range(max(len(prefix), n - 1), len(ids)) if n else range(0)
-    earlier = [{ids[k : k + n] for k in range(end - n + 1)} for end in ends]
-    return not any(
-        ids[end - n + 1 : end + 1] in seen for end, seen in zip(ends, earlier, strict=True)
-    )
-
-
 def score(drawn: Drawn, number: int, ids: Ids, config: BeamSearch) -> float:
     """Add up the terms as they are defined."""
-    prefix, pieces = drawn.prefixes[number], (*ids, END)
-    total, covered = 0.0, np.zeros(SOURCE)
-    for n, piece in enumerate(pieces):
-        node = node_of(ids[:n], V)
-        again = n >= len(prefix) and piece in ids[:n]
-        total += float(drawn.tables[number, node, piece]) * (
-            config.repetition_penalty if again else 1
-        )
-        covered += drawn.looks[number, node]
-    length = len(pieces)
-    base = {"paper": (5 + length) / 6, "average": length, "none": 1}[config.length_penalty]
-    term = sum(math.log(min(1.0, each)) for each in covered)
-    return total / base**config.alpha + config.word_reward * length + config.coverage * term
+    return defined_score(
+        ids,
+        config,
+        lambda before: drawn.tables[number, node_of(before, V)].tolist(),
+        lambda before: drawn.looks[number, node_of(before, V)].tolist(),
+        drawn.prefixes[number],
+    )
 
 
 def agrees_with_all_there_is(
@@ -123,7 +100,7 @@ def agrees_with_all_there_is(
             (
                 (score(drawn, number, ids, config), ids)
                 for ids in sequences(V, drawn.limits[number])
-                if allowed(ids, drawn.prefixes[number], config, phrases)
+                if allowed(ids, config, drawn.prefixes[number], phrases)
             ),
             reverse=True,
         )
@@ -145,7 +122,7 @@ def test_every_control_of_the_search_is_tried() -> None:
 def test_each_control_finds_the_best_of_all_that_it_allows(
     options: dict[str, Any], alpha: float
 ) -> None:
-    for n_best in (1, 3, 5):
+    for n_best in (1, 5):
         agrees_with_all_there_is(n_best, options, alpha=alpha, n_best=n_best)
 
 
