@@ -180,6 +180,13 @@ def holds_together(trace: Trace, table: Table, config: BeamSearch, prefix: Ids) 
             assert o.log_prob == pytest.approx(chance(table, before, o.piece))
             factor = theta if o.piece in before else 1.0
             assert o.total == pytest.approx(totals[o.origin] + factor * o.log_prob)
+        for group in range(1, config.groups + 1):
+            chosen_by = [o.total - o.handicap for o in step.opened if o.group == group]
+            assert chosen_by == sorted(chosen_by, reverse=True)
+        for o in step.opened:
+            earlier = [other.piece for other in step.opened if other.group < o.group]
+            taken = 0 if number <= len(prefix) else earlier.count(o.piece)
+            assert o.handicap == config.diversity * taken
         texts = {o.place: (*written[o.origin], o.piece) for o in step.opened}
         for e in step.ended:
             before, piece = written[e.origin], e.ids[-1] if e.truncated else END

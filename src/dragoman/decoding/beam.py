@@ -20,6 +20,7 @@ from torch import Tensor
 
 from dragoman.decoding.candidates import Candidates, Leaf, Past
 from dragoman.decoding.constraints import Ban, Guide
+from dragoman.decoding.final_score import FinalScore
 from dragoman.decoding.growing import Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
@@ -88,7 +89,7 @@ def search(
                 sentences[s].add(leaf, config.n_best)
         if observer is not None:
             numbers, width = [s.number for s in sentences], len(ids) // len(sentences)
-            what = Happened(guide.step, numbers, width, opened, leaves, covered)
+            what = Happened(guide.step, numbers, width, must, opened, leaves, covered)
             observer.happened(what)
         done = _done(sentences, opened, guide.step, config)
         for s, stop in done.items():
@@ -180,14 +181,18 @@ def _done(
 ) -> dict[int, Stop]:
     """Say which sentences cannot get better, or have exhausted the patience of the search."""
     bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
-    stops = {
-        s: _stop(sentence, best, step, config)
-        for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True))
-    }
-    return {s: stop for s, stop in stops.items() if stop is not None}
+    done: dict[int, Stop] = {}
+    final = config.final_score
+    for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
+        stop = _stop(sentence, best, step, config, final)
+        if stop is not None:
+            done[s] = stop
+    return done
 
 
-def _stop(sentence: _Sentence, best: float, step: int, config: BeamSearch) -> Stop | None:
+def _stop(
+    sentence: _Sentence, best: float, step: int, config: BeamSearch, final: FinalScore
+) -> Stop | None:
     """Say why a sentence is done, if it is.
 
     Whatever becomes of an open hypothesis, its score will not exceed the bound of the best one.
@@ -202,7 +207,7 @@ def _stop(sentence: _Sentence, best: float, step: int, config: BeamSearch) -> St
         return Stop("nothing-open", step, sentence.count, to_beat)
     if to_beat is None:
         return None
-    bound = config.final_score.bound(best, step + 1, sentence.limit)
+    bound = final.bound(best, step + 1, sentence.limit)
     return (
         Stop("nothing-can-win", step, sentence.count, to_beat, bound) if bound <= to_beat else None
     )

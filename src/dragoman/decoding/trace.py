@@ -145,6 +145,7 @@ class Happened:
         step: number of the step, from 1.
         numbers: which sentences are still searched, (S,).
         width: open hypotheses of each before the step, W; row w of sentence s was s·W + w.
+        must: the piece that had to follow in each sentence, if one had to, (S,).
         opened: what is open now, (S, C).
         ended: what has ended, with the place of its sentence in ``numbers``.
         covered: coverage term of every row, (S·W,); None if none is asked for.
@@ -153,6 +154,7 @@ class Happened:
     step: int
     numbers: Sequence[int]
     width: int
+    must: Sequence[int | None]
     opened: Candidates
     ended: Sequence[tuple[int, Leaf]]
     covered: Tensor | None

@@ -61,7 +61,7 @@ class _Found:
 
     def add(self, what: Happened, s: int, leaves: Sequence[Leaf]) -> None:
         self.width, self.covered, self.before = what.width, what.covered, self.written
-        opened = self._opened(what.opened, s, what.step)
+        opened = self._opened(what.opened, s, what.step, free=what.must[s] is None)
         self.written = {each.place: (*self.before[each.origin], each.piece) for each in opened}
         ended = [self._ended(leaf) for leaf in leaves]
         self.steps.append(TraceStep(what.step, tuple(opened), tuple(ended)))
@@ -77,7 +77,7 @@ class _Found:
             for step in self.steps
         )
 
-    def _opened(self, opened: Candidates, s: int, step: int) -> list[Opened]:
+    def _opened(self, opened: Candidates, s: int, step: int, *, free: bool) -> list[Opened]:
         columns = opened.rows.size(1)
         members = max(1, columns // self.search.groups)
         found: list[Opened] = []
@@ -86,7 +86,7 @@ class _Found:
             if total == -math.inf:
                 continue
             group = c // members + 1
-            same = sum(each.piece == piece and each.group < group for each in found)
+            same = sum(each.piece == piece and each.group < group for each in found) if free else 0
             found.append(
                 Opened(
                     c + 1,
