@@ -20,7 +20,7 @@ from tests.decoding.many_tables import (
 from tests.fakes import Ids
 
 TABLES, V, STEPS, SOURCE = 12, 5, 5, 3  # three pieces of text; source positions looked at
-WIDE = (V - 2) ** STEPS  # holds every prefix there is
+WIDE = (V - 2) ** (STEPS - 1) * (V - 1)  # holds all that the last step can make
 SYMBOLS = Symbols(START, END, banned=(START,))
 
 # Of every control what is tried; what divides the beam or stops the search may not change what a

@@ -1,9 +1,11 @@
 """Search; sees ids and log-probabilities, never text or files."""
 
 from dragoman.decoding.beam import search
+from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
-from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.engine import decode
+from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.final_score import (
     FinalScore,
     LengthForm,
@@ -12,6 +14,7 @@ from dragoman.decoding.final_score import (
     length_penalty,
 )
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -33,7 +36,9 @@ __all__ = [
     "BeamSearch",
     "CoveringSession",
     "Ended",
+    "Engine",
     "FinalScore",
+    "FusedEngine",
     "Happened",
     "Hypothesis",
     "LengthForm",
@@ -46,12 +51,14 @@ __all__ = [
     "Stop",
     "Symbols",
     "Terms",
+    "TorchEngine",
     "Trace",
     "TraceStep",
     "Tracer",
     "Verdict",
     "acceptance",
     "acceptance_rate",
+    "choose_engine",
     "continue_texts",
     "coverage_penalty",
     "decode",
