@@ -198,6 +198,12 @@ def test_an_explanation_adds_up(
         score, total = float(words[1]), float(words[words.index("=") + 1])
         length = int(words[words.index("+") + 1].rstrip(")"))
         assert score == pytest.approx(total / ((5 + length) / 6) ** 0.7, abs=2e-4)
-        assert "other" not in words
-    assert main(["translate", str(model), *options, "--json"]) == 2
-    assert "--explain: is for lines of text, without --json" in capsys.readouterr().err
+    assert "  search: beam 3, alpha 0.7, n_best 3, max_length 6" in lines
+    assert any(line.startswith("  stopped after step ") for line in lines)
+    assert main(["translate", str(model), *options, "--json"]) == 0
+    first, second = map(json.loads, output.read_text(encoding="utf-8").splitlines())
+    assert len(first["traces"]) == 1
+    assert len(first["traces"][0]["steps"]) == first["traces"][0]["stop"]["step"]
+    assert second["traces"] == []
+    assert main(["translate", str(model), *options, "--format", "po"]) == 2
+    assert "--explain: is for lines of text, not for documents" in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from dragoman.decoding import BeamSearch
 from tests.fakes import Ids, Table
 
 START, END = 0, 1
@@ -70,3 +71,48 @@ def beam_by_hand(
             break
     open_still = {ids: total for beam in beams for total, ids in beam}
     return sorted(((total, ids) for ids, total in (ended or open_still).items()), reverse=True)
+
+
+def allowed(ids: Ids, config: BeamSearch, prefix: Ids = (), phrases: Sequence[Ids] = ()) -> bool:
+    """Whether a translation may come at all; its forced prefix may be what it likes."""
+    if ids[: len(prefix)] != prefix or len(ids) + 1 < config.min_length:
+        return False
+    free = ids[len(prefix) :]
+    if any(free[k : k + len(p)] == p for p in phrases for k in range(len(free))):
+        return False
+    n = config.no_repeat_ngram
+    for end in range(max(len(prefix), n - 1), len(ids)) if n else ():
+        if ids[end - n + 1 : end + 1] in {ids[k : k + n] for k in range(end - n + 1)}:
+            return False
+    return True
+
+
+def defined_score(
+    ids: Ids,
+    config: BeamSearch,
+    log_probs: Callable[[Ids], Sequence[float]],
+    looks: Callable[[Ids], Sequence[float]],
+    prefix: Ids = (),
+) -> float:
+    """Add up the terms of a score as they are defined, from what follows what was written so far.
+
+    Args:
+        ids: a translation that ends.
+        config: of the search.
+        log_probs: of every piece that may come next.
+        looks: attention to every source position while the next piece is written.
+        prefix: was forced, so that repetitions in it count once.
+    """
+    pieces = (*ids, END)
+    again = [n >= len(prefix) and piece in ids[:n] for n, piece in enumerate(pieces)]
+    total = sum(
+        float(log_probs(ids[:n])[piece]) * (config.repetition_penalty if again[n] else 1)
+        for n, piece in enumerate(pieces)
+    )
+    covered = [
+        sum(each) for each in zip(*(looks(ids[:n]) for n in range(len(pieces))), strict=True)
+    ]
+    term = sum(math.log(min(1.0, each)) for each in covered)
+    length = len(pieces)
+    base = {"paper": (5 + length) / 6, "average": length, "none": 1}[config.length_penalty]
+    return total / base**config.alpha + config.word_reward * length + config.coverage * term

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from dragoman.cli.options import Columns, as_options
 from dragoman.errors import ConfigError, DataError
 
 
@@ -46,10 +47,7 @@ def check(
     validation_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
     test_source: Annotated[Path | None, typer.Option(help="As --validation-source.")] = None,
     test_target: Annotated[Path | None, typer.Option(help="Its translations.")] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="Source and target in FILE: columns, paths or languages, as en,de."),
-    ] = None,
+    columns: Columns = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of text files, such as cp1252; found by itself if marked.")
     ] = None,
@@ -126,10 +124,8 @@ def _two_files(
         raise ConfigError("", f"give both --{left} and --{right}")
     if source is None or target is None:
         return None
-    try:
+    with as_options():
         return Files(source=source, target=target, encoding=encoding)
-    except ConfigError as error:
-        raise _as_options(error) from None
 
 
 def _named(files: Sequence[Path], form: _Form) -> list[tuple[str, Any]]:  # Any: loads torch
@@ -137,20 +133,10 @@ def _named(files: Sequence[Path], form: _Form) -> list[tuple[str, Any]]:  # Any:
     from dragoman.data import corpus_of_file  # loads torch
 
     columns = form.columns.split(",") if form.columns is not None else []
-    try:
+    with as_options():
         corpora = [corpus_of_file(file, columns, encoding=form.encoding) for file in files]
-    except ConfigError as error:
-        raise _as_options(error) from None
     names = ["train"] if len(files) == 1 else [file.name for file in files]
     return list(zip(names, corpora, strict=True))
-
-
-def _as_options(error: ConfigError) -> ConfigError:
-    """Name options where the library names keys."""
-    return ConfigError.together(
-        replace(mistake, place="--columns" if "language" in mistake.place else f"--{mistake.place}")
-        for mistake in error.mistakes
-    )
 
 
 def _of_recipe(

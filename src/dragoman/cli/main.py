@@ -43,6 +43,7 @@ from dragoman.cli.options import (
     Input,
     Json,
     LengthPenalty,
+    MaxLength,
     Mbr,
     MbrOver,
     MinLength,
@@ -102,9 +103,7 @@ def translate(
     beam: Beam = 4,
     alpha: Alpha = 0.6,
     n_best: Annotated[int, typer.Option(min=1, help="Translations per line, tab between.")] = 1,
-    max_length: Annotated[
-        int | None, typer.Option(min=1, help="Most pieces; source length + 50 unless given.")
-    ] = None,
+    max_length: MaxLength = None,
     length_penalty: LengthPenalty = "paper",
     word_reward: WordReward = 0.0,
     coverage: Coverage = 0.0,
@@ -161,7 +160,9 @@ def translate(
     ] = True,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Write what each score is made of, and the runners-up."),
+        typer.Option(
+            "--explain", help="Write what each score is made of, the runners-up, and every step."
+        ),
     ] = False,
     flags: Annotated[
         bool, typer.Option(help="Name lines whose translation looks wrong on standard error.")
@@ -174,8 +175,8 @@ def translate(
     filled and nothing else changes.
     """
     check_format(format, input, n_best=n_best, json_lines=json_lines)
-    if explain and (json_lines or format != "text"):
-        raise ConfigError("--explain", "is for lines of text, without --json", "leave it out")
+    if explain and format != "text":
+        raise ConfigError("--explain", "is for lines of text, not for documents", "leave it out")
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
     drawn = drawing_options(sample, mbr, mbr_over, how, explain=explain)
     document = format != "text"
@@ -214,7 +215,6 @@ def translate(
     segments = Segments(
         name=str(input or "standard input"),
         too_long=too_long,
-        alpha=alpha,
         sentences=sentences,
         tabs=n_best == 1,
         json_lines=json_lines,
@@ -222,12 +222,13 @@ def translate(
         named=flags,
         beside=links.fields,
     )
-    at_once = 1 if input is None and sys.stdin.isatty() else 0
+    at_once = 1 if input is None and sys.stdin.isatty() else 100 * explain
     with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(
             lines,
             **search,
             n_best=beam if explain and n_best == 1 else n_best,
+            trace=explain,
             at_once=at_once,
         )
         with links.following(

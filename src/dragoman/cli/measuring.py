@@ -1,6 +1,7 @@
 """Commands that measure a model on text it has not seen."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +11,25 @@ import dragoman
 from dragoman.cli.lines import lines_out
 from dragoman.cli.options import (
     Alpha,
+    Ban,
     BatchTokens,
     Beam,
+    Columns,
+    Coverage,
     Device,
+    Diversity,
+    Groups,
     Json,
+    LengthPenalty,
+    MaxLength,
+    MinLength,
     ModelFolder,
+    NoRepeatNgram,
+    Patience,
+    RepetitionPenalty,
     TargetLanguage,
+    WordReward,
+    as_options,
 )
 from dragoman.errors import ConfigError, ModelError
 
@@ -37,6 +51,7 @@ def evaluate(
     source: SourceFile = None,
     target: TargetFile = None,
     file: PairsFile = None,
+    columns: Columns = None,
     text: TextFile = None,
     images: Annotated[Path | None, typer.Option(help=".npz with arrays images and labels.")] = None,
     documents: Annotated[
@@ -57,6 +72,17 @@ def evaluate(
     target_language: TargetLanguage = None,
     beam: Beam = 4,
     alpha: Alpha = 0.6,
+    max_length: MaxLength = None,
+    length_penalty: LengthPenalty = "paper",
+    word_reward: WordReward = 0.0,
+    coverage: Coverage = 0.0,
+    patience: Patience = None,
+    groups: Groups = 1,
+    diversity: Diversity = 0.5,
+    min_length: MinLength = 0,
+    no_repeat_ngram: NoRepeatNgram = 0,
+    repetition_penalty: RepetitionPenalty = 1.0,
+    ban: Ban = None,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
     json_output: Json = False,
@@ -67,16 +93,33 @@ def evaluate(
     Language models are measured on --text, encoders on --text with gaps, on --source with labels in
     --target, or on --images. --file has source and target, or text and label, in two columns.
     """
-    corpus = corpus_of(source, target, file, text, images=images, documents=documents)
+    corpus = corpus_of(
+        source, target, file, text, images=images, documents=documents, columns=columns
+    )
+    controls: dict[str, Any] = {  # Any: as the library has them
+        "beam": beam,
+        "alpha": alpha,
+        "max_length": max_length,
+        "length_penalty": length_penalty,
+        "word_reward": word_reward,
+        "coverage": coverage,
+        "patience": patience,
+        "groups": groups,
+        "diversity": diversity,
+        "min_length": min_length,
+        "no_repeat_ngram": no_repeat_ngram,
+        "repetition_penalty": repetition_penalty,
+    }
+    search = dragoman.BeamSearch(**controls)
     loaded = dragoman.load_model(model, device=device)
     if isinstance(loaded, dragoman.Translator):
         if not isinstance(corpus, dragoman.ParallelCorpus):
             problem = "a translator is measured on --source and --target, or --file"
             raise ModelError(f"{model}: {problem}")
-        search = dragoman.BeamSearch(beam=beam, alpha=alpha)
         options: dict[str, Any] = {
             "corpus": corpus,
             "search": search,
+            "banned_words": ban or (),
             "batch_tokens": batch_tokens,
             "target_language": target_language,
         }  # Any: of each
@@ -98,6 +141,8 @@ def evaluate(
             "--hypotheses": hypotheses is not None,
             "--alternatives": alternatives,
             "--target-language": target_language is not None,
+            "--ban": ban is not None,
+            **_changed(search),
         }
         refuse(for_translators, f"is for translators, and {model} is none")
         try:
@@ -116,6 +161,7 @@ def corpus_of(
     *,
     images: Path | None = None,
     documents: str = "line",
+    columns: str | None = None,
 ) -> Any:  # Any: naming the types loads torch
     """Make the one corpus of the options."""
     given = [path for path in (source or target, file, text, images) if path is not None]
@@ -124,15 +170,27 @@ def corpus_of(
     if documents not in ("line", "blank-lines", "file"):
         hint = "choose from line, blank-lines, file"
         raise ConfigError("--documents", f"{documents!r} is not a choice", hint)
+    if columns is not None and file is None:
+        raise ConfigError("--columns", "is for --file", "leave it out")
     if text is not None:
         return dragoman.Text(text=text, documents=documents)
     if images is not None:
         return dragoman.ImageFile(images=images)
     if file is not None:
-        return dragoman.corpus_of_file(file)
+        with as_options():
+            return dragoman.corpus_of_file(file, columns.split(",") if columns is not None else ())
     assert source is not None
     assert target is not None
     return dragoman.Files(source=source, target=target)
+
+
+def _changed(search: Any) -> dict[str, bool]:  # Any: naming the type loads torch
+    """Say of each option of the search whether it was given another value than it has."""
+    usual = dragoman.BeamSearch()
+    return {
+        f"--{each.name.replace('_', '-')}": getattr(search, each.name) != getattr(usual, each.name)
+        for each in fields(usual)
+    }
 
 
 def refuse(options: dict[str, bool], problem: str) -> None:

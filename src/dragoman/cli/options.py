@@ -1,9 +1,14 @@
 """Options that several commands have in common."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from dragoman.errors import ConfigError
 
 ModelFolder = Annotated[Path, typer.Argument(help="Model or run folder.", metavar="MODEL")]
 Setting = Annotated[
@@ -20,13 +25,21 @@ Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
 Alpha = Annotated[
     float, typer.Option(help="Length penalty ((5 + length) / 6) ** alpha; more favours longer.")
 ]
+MaxLength = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Most pieces, the end symbol included; source length + 50 unless given."
+    ),
+]
 LengthPenalty = Annotated[
     str,
     typer.Option(
         help="Divisor of log P: paper, ((5 + length) / 6) ** alpha; average, length ** alpha; none."
     ),
 ]
-WordReward = Annotated[float, typer.Option(help="Added to the score for each piece.")]
+WordReward = Annotated[
+    float, typer.Option(help="Adds WORD_REWARD * pieces, the end symbol included, to the score.")
+]
 Coverage = Annotated[
     float,
     typer.Option(
@@ -41,12 +54,17 @@ Patience = Annotated[
 ]
 Groups = Annotated[
     int,
-    typer.Option(min=1, help="Diverse beam: groups of the beam, each avoids pieces of the others."),
+    typer.Option(
+        min=1,
+        help="Diverse beam: the beam is so many of beam / GROUPS, each avoids pieces of those "
+        "before it.",
+    ),
 ]
 Diversity = Annotated[
     float,
     typer.Option(
-        help="With groups: off log P for each earlier group's hypothesis with the same next piece."
+        help="With groups, in the choice alone: log P - DIVERSITY * hypotheses of earlier groups "
+        "with the same next piece."
     ),
 ]
 MinLength = Annotated[
@@ -128,4 +146,26 @@ AlignmentHeads = Annotated[
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="Source and target in a file: columns from 0, paths or languages, as en,de."),
+]
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
+
+
+@contextmanager
+def as_options() -> Generator[None]:
+    """Name options where the library names keys of a corpus.
+
+    Raises:
+        ConfigError: the library has raised one.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError.together(
+            replace(
+                mistake, place="--columns" if "language" in mistake.place else f"--{mistake.place}"
+            )
+            for mistake in error.mistakes
+        ) from None

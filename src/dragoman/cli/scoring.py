@@ -19,6 +19,7 @@ from dragoman.cli.measuring import PairsFile, SourceFile, TargetFile, TextFile, 
 from dragoman.cli.options import (
     Alpha,
     BatchTokens,
+    Columns,
     Device,
     Ensemble,
     EnsembleMean,
@@ -34,6 +35,7 @@ def score(
     source: SourceFile = None,
     target: TargetFile = None,
     file: PairsFile = None,
+    columns: Columns = None,
     text: TextFile = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Print loss and perplexity of the whole alone.")
@@ -64,7 +66,7 @@ def score(
     Pairs are for translators, text is for language models; one line out per pair or line, blank
     for a pair with a blank side.
     """
-    corpus = corpus_of(source, target, file, text)
+    corpus = corpus_of(source, target, file, text, columns=columns)
     _check_filter(kept, min_score, keep)
     how = _Printing(json_lines, per_piece, alpha, quiet=summary or kept is not None)
     if text is not None:

@@ -19,11 +19,10 @@ class Segments:
     Args:
         name: what messages call the input.
         too_long: what becomes of a line longer than the model takes.
-        alpha: of the length penalty, which an explanation shows.
         sentences: whether every sentence is translated on its own.
         tabs: whether tabs of a translation stay; they separate several.
         json_lines: write objects.
-        explain: write what each score is made of.
+        explain: write what each score is made of and how the search went.
         named: whether to name lines whose translation looks wrong.
         beside: what else JSON says of the translation in hand.
         flagged: how many lines have a flag, by flag.
@@ -32,7 +31,6 @@ class Segments:
 
     name: str
     too_long: str
-    alpha: float
     sentences: bool
     tabs: bool
     json_lines: bool
@@ -50,10 +48,10 @@ class Segments:
             self.lines = number
             self._remark(number, translation)
             if self.json_lines:
-                said = {"line": number, **_plain(translation), **self.beside()}
+                said = {"line": number, **_plain(translation, self.explain), **self.beside()}
                 write(json.dumps(said, ensure_ascii=False))
             elif self.explain:
-                for line in dragoman.explanation(translation, self.alpha):
+                for line in dragoman.explanation(translation):
                     write(line if line.startswith(" ") else f"line {number}: {line}")
             else:
                 texts = [candidate.text for candidate in translation.hypotheses]
@@ -88,6 +86,9 @@ class Segments:
                 say(f"{self.name}: more lines with {flag} are only counted; --json has all")
 
 
-def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
+def _plain(translation: Any, traces: bool) -> dict[str, Any]:  # Any: naming the type loads torch
     names = ("text", "score", "truncated", "flags")
-    return {**{name: getattr(translation, name) for name in names}, **asdict(translation)}
+    plain = {**{name: getattr(translation, name) for name in names}, **asdict(translation)}
+    if not traces:
+        del plain["traces"]
+    return plain

@@ -8,7 +8,13 @@ from dragoman.decoding.drawing import draw_translations
 from dragoman.decoding.engine import decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.ensemble import Ensemble, EnsembleMean, EnsembleSession, mean_log_probs
-from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
+from dragoman.decoding.final_score import (
+    FinalScore,
+    LengthForm,
+    Terms,
+    coverage_penalty,
+    length_penalty,
+)
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
@@ -23,26 +29,37 @@ from dragoman.decoding.speculative import (
     residual,
     speculative_step,
 )
+from dragoman.decoding.trace import Ended, Happened, Observer, Opened, Stop, Trace, TraceStep
+from dragoman.decoding.tracing import Tracer
 
 __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
     "CoveringSession",
+    "Ended",
     "Engine",
     "Ensemble",
     "EnsembleMean",
     "EnsembleSession",
     "FinalScore",
     "FusedEngine",
+    "Happened",
     "Hypothesis",
     "LengthForm",
     "ModelSession",
+    "Observer",
+    "Opened",
     "PrefixTooLong",
     "Sampling",
     "Session",
+    "Stop",
     "Symbols",
+    "Terms",
     "TorchEngine",
+    "Trace",
+    "TraceStep",
+    "Tracer",
     "Verdict",
     "acceptance",
     "acceptance_rate",

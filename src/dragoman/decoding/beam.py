@@ -12,17 +12,20 @@ sentence, V vocabulary.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
+from torch import Tensor
 
 from dragoman.decoding.candidates import Candidates, Leaf, Past
 from dragoman.decoding.constraints import Ban, Guide
+from dragoman.decoding.final_score import FinalScore
 from dragoman.decoding.growing import Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
+from dragoman.decoding.trace import Happened, Observer, Stop
 from dragoman.errors import ConfigError
 
 
@@ -35,6 +38,7 @@ def search(
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
+    observer: Observer | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the best translations of the sentences in a session.
 
@@ -49,6 +53,8 @@ def search(
         prefixes: ids that every hypothesis of a sentence begins with, which count in its score;
             they may be empty and differ in length.
         ban: phrases that come in no hypothesis.
+        observer: is told of every step, and why the search of a sentence stopped; not of sentences
+            whose prefix is too long.
 
     Returns:
         For each sentence at most ``n_best`` hypotheses by falling score. Truncated ones only where
@@ -75,17 +81,23 @@ def search(
         must = [s.prefix[place] if place < len(s.prefix) else None for s in sentences]
         step = Step.start(log_probs, opened.totals, must, guide)
         opened, ended = grow(step, config, symbols.end)
-        rate = _rating(session, config, guide.step)
-        for s, chosen, c in ended:
-            leaf = chosen.leaf(s, c, guide.step, rate(chosen, s, c))
+        covered = _covered(session, config)
+        rate = _rating(config, guide.step, covered)
+        leaves = [(s, chosen.leaf(s, c, guide.step, rate(chosen, s, c))) for s, chosen, c in ended]
+        for s, leaf in leaves:
             if config.groups == 1 or sentences[s].is_new(_trace(history, leaf).ids):
                 sentences[s].add(leaf, config.n_best)
+        if observer is not None:
+            numbers, width = [s.number for s in sentences], len(ids) // len(sentences)
+            what = Happened(guide.step, numbers, width, must, opened, leaves, covered)
+            observer.happened(what)
         done = _done(sentences, opened, guide.step, config)
-        for s in done:
-            leaves = sentences[s].ended or _cut_off(opened, s, guide, rate)
-            most = config.n_best if config.groups == 1 else None  # several may hold the same
-            traced = [_trace(history, leaf) for leaf in leaves[:most]]
-            found[sentences[s].number] = _distinct(traced)[: config.n_best]
+        for s, stop in done.items():
+            cut = [] if sentences[s].ended else _cut_off(opened, s, guide, rate)
+            best = _best(sentences[s].ended or cut, history, config)
+            found[sentences[s].number] = best
+            if observer is not None:
+                observer.stopped(sentences[s].number, stop, cut, best)
         session, sentences, opened = _drop(
             session, sentences, opened, done, fed=ids.numel(), narrow=config.groups == 1
         )
@@ -98,13 +110,18 @@ def search(
 Rate = Callable[[Candidates, int, int], float]  # the score of candidate c of sentence s
 
 
-def _rating(session: Session, config: BeamSearch, step: int) -> Rate:
-    """Say how hypotheses of this length are scored after a step of the session."""
-    final, covered = config.final_score, None
-    if config.coverage:
-        if not isinstance(session, CoveringSession):
-            raise ConfigError("coverage", NO_COVERAGE, "set coverage to 0")
-        covered = session.coverage(config.coverage)
+def _covered(session: Session, config: BeamSearch) -> Tensor | None:
+    """Give the coverage term of each row after a step of the session, (R,), if it is asked for."""
+    if not config.coverage:
+        return None
+    if not isinstance(session, CoveringSession):
+        raise ConfigError("coverage", NO_COVERAGE, "set coverage to 0")
+    return session.coverage(config.coverage)
+
+
+def _rating(config: BeamSearch, step: int, covered: Tensor | None) -> Rate:
+    """Say how hypotheses of this length are scored."""
+    final = config.final_score
 
     def rate(chosen: Candidates, s: int, c: int) -> float:
         score = final.of(float(chosen.totals[s, c]), step)
@@ -161,24 +178,39 @@ def _sentences(
 
 def _done(
     sentences: Sequence[_Sentence], opened: Candidates, step: int, config: BeamSearch
-) -> list[int]:
-    """Say which sentences cannot get better, or have exhausted the patience of the search.
+) -> dict[int, Stop]:
+    """Say which sentences cannot get better, or have exhausted the patience of the search."""
+    bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
+    done: dict[int, Stop] = {}
+    final = config.final_score
+    for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
+        stop = _stop(sentence, best, step, config, final)
+        if stop is not None:
+            done[s] = stop
+    return done
+
+
+def _stop(
+    sentence: _Sentence, best: float, step: int, config: BeamSearch, final: FinalScore
+) -> Stop | None:
+    """Say why a sentence is done, if it is.
 
     Whatever becomes of an open hypothesis, its score will not exceed the bound of the best one.
     """
-    done: list[int] = []
-    final = config.final_score
-    bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
-    for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
-        full = len(sentence.ended) == config.n_best
-        to_beat = sentence.ended[-1].score if full else -math.inf
-        if (
-            step >= sentence.limit
-            or config.enough(sentence.count)
-            or final.bound(best, step + 1, sentence.limit) <= to_beat
-        ):
-            done.append(s)
-    return done
+    full = len(sentence.ended) == config.n_best
+    to_beat = sentence.ended[-1].score if full else None
+    if step >= sentence.limit:
+        return Stop("limit", step, sentence.count, to_beat)
+    if config.enough(sentence.count):
+        return Stop("patience", step, sentence.count, to_beat)
+    if best == -math.inf:
+        return Stop("nothing-open", step, sentence.count, to_beat)
+    if to_beat is None:
+        return None
+    bound = final.bound(best, step + 1, sentence.limit)
+    return (
+        Stop("nothing-can-win", step, sentence.count, to_beat, bound) if bound <= to_beat else None
+    )
 
 
 def _cut_off(opened: Candidates, s: int, guide: Guide, rate: Rate) -> list[Leaf]:
@@ -190,6 +222,12 @@ def _cut_off(opened: Candidates, s: int, guide: Guide, rate: Rate) -> list[Leaf]
         if guide.may_stop(int(opened.rows[s, c]), int(opened.pieces[s, c]))
     ]
     return sorted(leaves, key=lambda leaf: -leaf.score)
+
+
+def _best(leaves: Sequence[Leaf], history: Sequence[Past], config: BeamSearch) -> list[Hypothesis]:
+    """Trace back the best of them, each once."""
+    most = config.n_best if config.groups == 1 else None  # several may hold the same
+    return _distinct([_trace(history, leaf) for leaf in leaves[:most]])[: config.n_best]
 
 
 def _distinct(found: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -215,7 +253,7 @@ def _drop(
     session: Session,
     sentences: list[_Sentence],
     opened: Candidates,
-    done: Sequence[int],
+    done: Collection[int],
     *,
     fed: int,
     narrow: bool = True,

@@ -20,6 +20,7 @@ class Leaf:
     row: int  # among those fed in this step
     piece: int
     log_prob: float
+    total: float  # of the whole hypothesis
     score: float
     truncated: bool
 
@@ -89,6 +90,7 @@ class Candidates:
             row=int(self.rows[s, c]),
             piece=int(self.pieces[s, c]),
             log_prob=float(self.log_probs[s, c]),
+            total=float(self.totals[s, c]),
             score=score,
             truncated=truncated,
         )

@@ -13,6 +13,7 @@ from dragoman.decoding.engines import Engine, TorchEngine, one_thread
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.tracing import Tracer
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
@@ -28,6 +29,7 @@ def decode(
     batch_tokens: int = 4096,
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
+    tracer: Tracer | None = None,
 ) -> list[Found]:
     """Search for the best translations of many sources.
 
@@ -42,6 +44,7 @@ def decode(
         batch_tokens: most source slots in a batch; an engine may be faster with fewer.
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
+        tracer: writes down how each source was searched, by its place in ``sources``.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
@@ -71,6 +74,7 @@ def decode(
             limits,
             prefixes=wanted,
             ban=ban,
+            observer=None if tracer is None else tracer.among(rows),
         )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
             found[row] = prefix_too_long(prefix, limit) or answer

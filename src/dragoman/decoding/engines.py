@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch
+from dragoman.decoding.trace import Observer
 from dragoman.models import SequenceToSequence
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Engine(Protocol):
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
+        observer: Observer | None = None,
     ) -> list[list[Hypothesis]]:
         """Do what ``dragoman.decoding.search`` does, for sources with their end symbols."""
         ...
@@ -86,10 +88,13 @@ class TorchEngine:
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
+        observer: Observer | None = None,
     ) -> list[list[Hypothesis]]:
         """See ``Engine``."""
         session = self.start(sources, covering=config.coverage > 0)
-        return search(session, config, symbols, limits, prefixes=prefixes, ban=ban)
+        return search(
+            session, config, symbols, limits, prefixes=prefixes, ban=ban, observer=observer
+        )
 
 
 class FusedEngine:
@@ -137,19 +142,25 @@ class FusedEngine:
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
+        observer: Observer | None = None,
     ) -> list[list[Hypothesis]]:
         """See ``Engine``; wishes that need more than the best pieces go through ``search``."""
         from dragoman.decoding.fused import FusedSession, Room, fused_search, is_plain
 
+        wishes: dict[str, Any] = {
+            "prefixes": prefixes,
+            "ban": ban,
+            "observer": observer,
+        }  # of search
         if config.coverage:
-            plain = TorchEngine(self.model)
-            return plain.search(sources, config, symbols, limits, prefixes=prefixes, ban=ban)
+            return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
         room = self._rooms.pop() if self._rooms else Room()
         try:
             session = FusedSession(self.packed, sources, room, width=config.beam)
-            if is_plain(config) and ban is None and not any(prefixes or ()):
+            asked = any(prefixes or ()) or ban is not None or observer is not None
+            if is_plain(config) and not asked:
                 return fused_search(session, config, symbols, limits)
-            return search(session, config, symbols, limits, prefixes=prefixes, ban=ban)
+            return search(session, config, symbols, limits, **wishes)
         finally:
             self._rooms.append(room)
 

@@ -49,6 +49,28 @@ def coverage_penalty(covered: Tensor, visible: Tensor, beta: float) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """What a score is made of: log_prob / penalty + reward + coverage.
+
+    Args:
+        log_prob: log P(y | x), as the search counts it.
+        penalty: of the length.
+        reward: of all pieces together.
+        coverage: at most 0.
+    """
+
+    log_prob: float
+    penalty: float
+    reward: float = 0.0
+    coverage: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """Their sum."""
+        return self.log_prob / self.penalty + self.reward + self.coverage
+
+
+@dataclass(frozen=True, slots=True)
 class FinalScore:
     """The formula above, but for the coverage, which is added by those who know it.
 
@@ -66,6 +88,11 @@ class FinalScore:
         """Give the score of a hypothesis of so many pieces."""
         score = log_prob / length_penalty(length, self.alpha, self.form)
         return score + self.reward * length if self.reward else score
+
+    def terms(self, log_prob: float, length: int, coverage: float = 0.0) -> Terms:
+        """Say what the score of a hypothesis of so many pieces is made of."""
+        penalty = length_penalty(length, self.alpha, self.form)
+        return Terms(log_prob, penalty, self.reward * length, coverage)
 
     def bound(self, log_prob: float, shortest: int, longest: int) -> float:
         """Say what a hypothesis will at most score once it has one of these lengths.

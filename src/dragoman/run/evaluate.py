@@ -74,6 +74,7 @@ def evaluate(
     metrics: Sequence[str] = ("bleu", "chrf"),
     tokenize: str = "",
     search: BeamSearch | None = None,
+    banned_words: Sequence[str] = (),
     batch_tokens: int = 4096,
     target_language: str | None = None,
 ) -> Evaluation:
@@ -85,6 +86,7 @@ def evaluate(
         metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``.
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
+        banned_words: text that no translation holds, as in ``Translator.translate``.
         batch_tokens: most slots in a batch.
         target_language: what to translate into, for a model of several languages; that of the
             corpus unless given.
@@ -105,7 +107,7 @@ def evaluate(
     pairs = read_aligned(corpus)
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     asked = _Asked(translator, batch_tokens, _language(translator, corpus, target_language))
-    hypotheses = asked.translate(sources, search)
+    hypotheses = asked.translate(sources, search, banned_words)
     loss = asked.loss(sources, references)
     scores = tuple(
         corpus_score(name, hypotheses, references, tokenize=tokenize if name == "bleu" else "")
@@ -120,6 +122,7 @@ def evaluate_alternatives(
     *,
     metrics: Sequence[str] = ("exact", "wer"),
     search: BeamSearch | None = None,
+    banned_words: Sequence[str] = (),
     batch_tokens: int = 4096,
     target_language: str | None = None,
 ) -> Evaluation:
@@ -133,6 +136,7 @@ def evaluate_alternatives(
         corpus: source and reference, raw text; the lines of a source may stand anywhere.
         metrics: of ``exact`` and ``wer``.
         search: beam 4, alpha 0.6 unless given.
+        banned_words: text that no translation holds, as in ``Translator.translate``.
         batch_tokens: most slots in a batch.
         target_language: what to translate into, for a model of several languages; that of the
             corpus unless given.
@@ -156,7 +160,7 @@ def evaluate_alternatives(
     for pair in pairs:
         references.setdefault(pair.source, []).append(pair.target)
     asked = _Asked(translator, batch_tokens, _language(translator, corpus, target_language))
-    hypotheses = asked.translate(list(references), search)
+    hypotheses = asked.translate(list(references), search, banned_words)
     loss = asked.loss([pair.source for pair in pairs], [pair.target for pair in pairs])
     scores = tuple(line_score(name, hypotheses, list(references.values())) for name in names)
     return Evaluation(scores, loss, hypotheses)
@@ -170,11 +174,14 @@ class _Asked:
     batch_tokens: int
     target_language: str | None
 
-    def translate(self, sources: Sequence[str], search: BeamSearch | None) -> tuple[str, ...]:
+    def translate(
+        self, sources: Sequence[str], search: BeamSearch | None, banned_words: Sequence[str]
+    ) -> tuple[str, ...]:
         search = BeamSearch() if search is None else search
         found = self.translator.translate(
             sources,
             **asdict(search),
+            banned_words=banned_words,
             batch_tokens=self.batch_tokens,
             target_language=self.target_language,
         )

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.decoding import Trace
 from dragoman.translator.flags import Flag, flags_of
 
 
@@ -42,6 +43,7 @@ class Translation:
             longer than the model takes or its sentences are translated one by one, and then there
             is only one hypothesis.
         error: why there is no translation, such as a forced prefix that is too long.
+        traces: how each part was searched, where that was asked for.
     """
 
     source: str
@@ -50,6 +52,7 @@ class Translation:
     shortened: bool = False
     error: str = ""
     parts: int = 1
+    traces: tuple[Trace, ...] = ()
 
     @property
     def text(self) -> str:

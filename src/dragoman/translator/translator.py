@@ -17,6 +17,7 @@ from dragoman.decoding import (
     PrefixTooLong,
     Sampling,
     TorchEngine,
+    Tracer,
     choose_engine,
     decode,
 )
@@ -32,6 +33,7 @@ from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
+from dragoman.translator.tracing import with_traces
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
 from dragoman.translator.word_alignment import WordAlignment, align_pairs
@@ -152,6 +154,7 @@ class Translator:
         mbr: int = 0,
         mbr_over: MbrOver = "samples",
         first_line: int = 0,
+        trace: bool = False,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -182,6 +185,7 @@ class Translator:
             mbr_over: what ``mbr`` chooses from: ``samples``, drawn by ``sampling`` or else from the
                 model as it is, or the n best of the ``beam``.
             first_line: number of the first text, from 0; with the seed it decides what is drawn.
+            trace: write down every step of the search in ``traces``, for ``explanation``.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
@@ -229,6 +233,7 @@ class Translator:
             found = iter(drawing.run(self.model, plans, self.special, batch_tokens))
             return [choice.choose(self._assemble(plan, found, every=True)) for plan in plans]
         parts = [part for plan in plans for part in plan.parts]
+        tracer = Tracer(search) if trace else None
         found = iter(
             decode(
                 self.engine,
@@ -238,9 +243,13 @@ class Translator:
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
                 ban=ban,
+                tracer=tracer,
             )
         )
-        return [choice.choose(self._assemble(plan, found)) for plan in plans]
+        made = [choice.choose(self._assemble(plan, found)) for plan in plans]
+        if tracer is None:
+            return made
+        return with_traces(made, plans, tracer, self.bundle.target_tokenizer)
 
     def stream(
         self, texts: Iterable[str], *, at_once: int = 0, **options: Any
