@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dragoman.tokenization import Tokenizer
     from dragoman.translator import (
         CorpusScore,
+        Draft,
         Translation,
         Translator,
         best_share,
@@ -69,6 +70,7 @@ _HOMES = {
     "Classifier": "dragoman.classifier",
     "Continuation": "dragoman.language_model",
     "CorpusScore": "dragoman.translator",
+    "Draft": "dragoman.translator",
     "DragomanError": "dragoman.errors",
     "Files": "dragoman.data",
     "FillOptions": "dragoman.documents",
@@ -134,6 +136,7 @@ __all__ = [
     "Classifier",
     "Continuation",
     "CorpusScore",
+    "Draft",
     "DragomanError",
     "Files",
     "FillOptions",

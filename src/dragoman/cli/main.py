@@ -19,6 +19,7 @@ import dragoman
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.documents import Files, check_format, translate_document
+from dragoman.cli.drafting import Drafting
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
@@ -32,6 +33,8 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
+    DraftLength,
+    DraftModel,
     Dtype,
     Groups,
     Input,
@@ -101,6 +104,8 @@ def translate(
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
     ban: Ban = None,
+    draft: DraftModel = None,
+    draft_length: DraftLength = 4,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -161,11 +166,14 @@ def translate(
         "batch_tokens": batch_tokens,
         "target_language": target_language,
     }
+    drafting = Drafting.load(draft, draft_length, beam=beam, device=device, dtype=dtype)
+    search |= drafting.options
     if format != "text":
         filling = {"overwrite": overwrite, "review": review}
         if format == "tmx":
             filling |= {"source_language": source_language, "target_language": target_language}
         translate_document(Files(input, output, format), load, search, filling)
+        drafting.sum_up()
         return
     translator = load()
     segments = Segments(
@@ -187,6 +195,7 @@ def translate(
         )
         segments.write(translations, write)
     segments.sum_up()
+    drafting.sum_up()
     if segments.unfinished:
         raise typer.Exit(2)
 

@@ -3,12 +3,24 @@
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.drafted import Speculation, continue_drafted, decode_drafted
+from dragoman.decoding.drafting import (
+    CopyDrafts,
+    Drafter,
+    Drafts,
+    ModelDrafter,
+    ModelDrafts,
+    Proposal,
+)
 from dragoman.decoding.engine import ModelSession, decode
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.judging import Drawing, Greedy
+from dragoman.decoding.reading import ModelReading, Reading, check_reading
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.speculation import DraftCounts, Draftwise, Task, write
 from dragoman.decoding.speculative import (
     Verdict,
     acceptance,
@@ -23,21 +35,38 @@ __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "CopyDrafts",
     "CoveringSession",
+    "DraftCounts",
+    "Drafter",
+    "Drafts",
+    "Draftwise",
+    "Drawing",
     "FinalScore",
+    "Greedy",
     "Hypothesis",
     "LengthForm",
+    "ModelDrafter",
+    "ModelDrafts",
+    "ModelReading",
     "ModelSession",
     "PrefixTooLong",
+    "Proposal",
+    "Reading",
     "Sampling",
     "Session",
+    "Speculation",
     "Symbols",
+    "Task",
     "Verdict",
     "acceptance",
     "acceptance_rate",
+    "check_reading",
+    "continue_drafted",
     "continue_texts",
     "coverage_penalty",
     "decode",
+    "decode_drafted",
     "draw_pieces",
     "emitted",
     "expected_tokens",
@@ -48,4 +77,5 @@ __all__ = [
     "sample",
     "search",
     "speculative_step",
+    "write",
 ]

@@ -1,5 +1,6 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.draft import Draft
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
@@ -21,6 +22,7 @@ __all__ = [
     "SOURCE_LIMIT",
     "Candidate",
     "CorpusScore",
+    "Draft",
     "Flag",
     "Fragment",
     "ScoredPair",

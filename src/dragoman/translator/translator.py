@@ -14,6 +14,7 @@ from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.draft import Draft
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
@@ -107,6 +108,7 @@ class Translator:
         copy_without_letters: bool = True,
         target_language: str | None = None,
         banned_words: Sequence[str] = (),
+        draft: Draft | None = None,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -129,14 +131,17 @@ class Translator:
             banned_words: text that no translation holds, however it is cut into pieces; words and
                 phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
                 hold it.
+            draft: proposes pieces that the model verifies, one segment after the other; the
+                translations of a beam of 1, which it needs, stay the same.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
 
         Raises:
-            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
-                ``coverage`` with a model that forms no attention weights, or
-                ``target_language`` is not one of the model's, or missing.
+            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, a ``draft``
+                with a beam above 1 or for another vocabulary, or ``coverage`` with a
+                model that forms no attention weights, or ``target_language`` is not one of the
+                model's, or missing.
             ValueError: ``prefix`` has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
@@ -147,6 +152,8 @@ class Translator:
         search = BeamSearch(
             beam=beam, alpha=alpha, n_best=n_best, max_length=max_length, **controls
         )
+        if draft is not None:
+            draft.check(self.bundle)
         ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
@@ -164,8 +171,9 @@ class Translator:
         )
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         parts = [part for plan in plans for part in plan.parts]
+        run = decode if draft is None else draft.decode
         found = iter(
-            decode(
+            run(
                 self.model,
                 [part.ids for part in parts],
                 search,

@@ -1,0 +1,133 @@
+"""A small model, or copying, that proposes what a large model then verifies."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman.bundle import Bundle, load_bundle
+from dragoman.decoding import (
+    Ban,
+    BeamSearch,
+    CopyDrafts,
+    DraftCounts,
+    Drafts,
+    Hypothesis,
+    ModelDrafts,
+    PrefixTooLong,
+    Speculation,
+    check_reading,
+    decode_drafted,
+)
+from dragoman.device import choose_device, choose_dtype
+from dragoman.errors import ConfigError, ModelError
+from dragoman.models import SequenceToSequence
+from dragoman.nn import EncoderDecoder
+from dragoman.tokenization import SpecialIds, Tokenizer
+
+COPY = "copy"
+
+
+class Draft:
+    """Who proposes pieces, for models of one pair of vocabularies; see ``Translator.translate``.
+
+    ``counts`` says what has become of all proposals so far.
+
+    Args:
+        bundle: a model far smaller than the one it proposes to, with the same vocabularies; None
+            copies what stands in the source, or came before, after the same pieces.
+        length: most pieces proposed at once, 1 to 1000.
+
+    Raises:
+        ConfigError: the length is outside its range.
+        ModelError: the model cannot go back to an earlier piece.
+    """
+
+    def __init__(self, bundle: Bundle | None, length: int = 4) -> None:
+        self.bundle, self.counts = bundle, DraftCounts()
+        drafts: Drafts = CopyDrafts()
+        if bundle is not None:
+            model = check_reading(bundle.model.eval(), "draft")
+            drafts = ModelDrafts(model, bundle.target_tokenizer.special.end)
+        self.speculation = Speculation(drafts, length)
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, length: int = 4, device: str = "auto", dtype: str = "auto"
+    ) -> "Draft":
+        """Read a small model, or make a draft that copies.
+
+        Args:
+            folder: a model or run folder; ``copy`` copies (a folder of that name is ``./copy``).
+            length: most pieces proposed at once, 1 to 1000.
+            device: ``auto`` takes a GPU when there is one; best that of the large model.
+            dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
+
+        Raises:
+            ModelError: a file is missing or damaged, or the model cannot draft.
+            ConfigError: the length, device or dtype is impossible.
+        """
+        if str(folder) == COPY:
+            return cls(None, length)
+        bundle = load_bundle(Path(folder), choose_device(device))
+        bundle.model.to(choose_dtype(dtype))
+        try:
+            return cls(bundle, length)
+        except ModelError as error:
+            raise ModelError(f"{folder}: {error}") from None
+
+    def check(self, large: Bundle) -> None:
+        """See that a large model reads and writes the same pieces.
+
+        Raises:
+            ConfigError: with the first difference.
+        """
+        if self.bundle is None:
+            if len(large.tokenizers) > 1:
+                problem = "nothing can be copied between the two vocabularies of this model"
+                raise ConfigError("draft", problem, "draft with a small model")
+            return
+        if type(self.bundle.model) is not type(large.model):
+            problem = f"is {self.bundle.config.architecture}, the model {large.config.architecture}"
+            raise ConfigError("draft", problem, "draft with a model of the same kind")
+        sides = ("source", "target")
+        for side in sides if isinstance(large.model, EncoderDecoder) else sides[1:]:
+            small, other = (getattr(each, f"{side}_tokenizer") for each in (self.bundle, large))
+            if difference := _difference(small, other):
+                hint = "train the draft with the tokenizer of the model"
+                raise ConfigError("draft", f"{difference} in the {side} vocabulary", hint)
+
+    def decode(
+        self,
+        model: SequenceToSequence,
+        sources: Sequence[Sequence[int]],
+        config: BeamSearch,
+        special: SpecialIds,
+        *,
+        batch_tokens: int = 0,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        ban: Ban | None = None,
+    ) -> list[list[Hypothesis] | PrefixTooLong]:
+        """Do what ``decoding.decode`` does, one source after the other, and count.
+
+        ``batch_tokens`` means nothing, as there are no batches.
+        """
+        found, counts = decode_drafted(
+            model, sources, config, special, self.speculation, prefixes=prefixes, ban=ban
+        )
+        self.counts += counts
+        return found
+
+
+def _difference(small: Tokenizer, large: Tokenizer) -> str:
+    """Say in what the ids of two tokenizers differ; empty when in nothing."""
+    if small.size != large.size:
+        return f"it has {small.size:,} pieces and the model {large.size:,}"
+    if small.special != large.special:
+        return f"its special ids are {small.special} and the model's {large.special}"
+    if small.languages != large.languages:
+        return "it has other language tags than the model"
+    own, other = small.piece_bytes(), large.piece_bytes()
+    for number in sorted(own):
+        if own[number] != other.get(number):
+            names = [each.pieces([number])[0] for each in (small, large)]
+            return f"its piece {number} is {names[0]!r} and the model's {names[1]!r}"
+    return ""
