@@ -32,7 +32,7 @@ from dragoman.decoding import (
     BeamSearch,
     DraftCounts,
     Hypothesis,
-    ModelReading,
+    TorchReader,
     decode,
     expected_tokens,
 )
@@ -126,7 +126,9 @@ def costs(translator: Translator, drafts: dict[int, Draft]) -> Table:
         if not isinstance(model, EncoderDecoder):
             continue
         widths = [1] if name == "draft" else sorted({1, *(length + 1 for length in drafts)})
-        reading = ModelReading.start(model, [*range(300, 320), translator.special.end])
+        reading = TorchReader(model).begin(
+            [*range(300, 320), translator.special.end], [translator.special.start]
+        )
         _, reading = reading.read([translator.special.start, *range(300, 314)])
         found[name] = {
             width: 1000 * _fastest(lambda: reading.read([*range(320, 320 + width)]))  # noqa: B023

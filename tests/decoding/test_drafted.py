@@ -14,10 +14,10 @@ from dragoman.decoding import (
     Drafts,
     Hypothesis,
     ModelDrafts,
-    ModelReading,
     PrefixTooLong,
     Sampling,
     Speculation,
+    TorchReader,
     check_reading,
     continue_drafted,
     continue_texts,
@@ -73,12 +73,12 @@ def assert_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
 def drafts(kind: str, model: EncoderDecoder) -> Drafts:
     match kind:
         case "itself":
-            return ModelDrafts(model, SPECIAL.end)
+            return ModelDrafts(TorchReader(model), SPECIAL.end)
         case "another":
-            return ModelDrafts(build(77, layers=1), SPECIAL.end)
+            return ModelDrafts(TorchReader(build(77, layers=1)), SPECIAL.end)
         case "few positions":
             few = build(78, layers=1, positions=Learned(max_length=5))
-            return ModelDrafts(few, SPECIAL.end)
+            return ModelDrafts(TorchReader(few), SPECIAL.end)
         case _:
             return CopyDrafts()
 
@@ -151,8 +151,8 @@ def test_close_pieces_are_decided_as_without_a_draft() -> None:
 def test_a_reading_is_the_same_in_one_go_or_piece_by_piece_and_after_going_back() -> None:
     model = build(7)
     with torch.inference_mode():
-        whole, _ = ModelReading.start(model, [7, 8, 2]).read([1, 9, 10, 11])
-        reading = ModelReading.start(model, [7, 8, 2])
+        whole, _ = TorchReader(model).begin([7, 8, 2], [1]).read([1, 9, 10, 11])
+        reading = TorchReader(model).begin([7, 8, 2], [1])
         first, reading = reading.read([1, 9])
         _, reading = reading.read([30, 31, 32])
         second, reading = reading.cut(2).read([10])
@@ -229,7 +229,7 @@ def language_model(seed: int, **choices: Any) -> CausalLM:
 def test_greedy_continuations_with_a_draft_equal_those_without(kind: str) -> None:
     model = language_model(9)
     small = model if kind == "itself" else language_model(10, layers=1)
-    made = CopyDrafts() if kind == "copy" else ModelDrafts(small, SPECIAL.end)
+    made = CopyDrafts() if kind == "copy" else ModelDrafts(TorchReader(small), SPECIAL.end)
     sampling, seeds = Sampling(temperature=0.0, max_length=12), range(len(SOURCES))
     expected = continue_texts(model, SOURCES, sampling, SPECIAL, seeds=seeds)
     found, counts = continue_drafted(

@@ -16,7 +16,7 @@ from dragoman.decoding.engine import ModelSession, decode
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
-from dragoman.decoding.reading import ModelReading, Reading, check_reading
+from dragoman.decoding.reading import ModelReading, Reader, Reading, TorchReader, check_reading
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -52,12 +52,14 @@ __all__ = [
     "ModelSession",
     "PrefixTooLong",
     "Proposal",
+    "Reader",
     "Reading",
     "Sampling",
     "Session",
     "Speculation",
     "Symbols",
     "Task",
+    "TorchReader",
     "Verdict",
     "acceptance",
     "acceptance_rate",

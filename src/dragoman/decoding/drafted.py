@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import torch
+from torch import nn
 
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.drafting import Drafts
 from dragoman.decoding.engine import check_source_lengths, decode
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
-from dragoman.decoding.reading import ModelReading, Reading, check_reading
+from dragoman.decoding.reading import Reader, Reading, TorchReader, check_reading
 from dragoman.decoding.sampling import Sampling
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
 from dragoman.decoding.speculation import DraftCounts, Draftwise, Task, write
@@ -45,7 +45,7 @@ class Speculation:
 
 
 def decode_drafted(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Reader,
     sources: Sequence[Sequence[int]],
     config: BeamSearch | Sampling,
     special: SpecialIds,
@@ -58,7 +58,7 @@ def decode_drafted(
     """Translate sources with the help of a draft.
 
     Args:
-        model: is run in evaluation mode; one that passes ``check_reading``.
+        model: is run in evaluation mode; one that passes ``check_reading``, or what reads it.
         sources: bare piece ids, without the end symbol.
         config: greedy search, with any controls but coverage; or sampling.
         special: ids that are never text.
@@ -78,12 +78,12 @@ def decode_drafted(
         ValueError: a source is longer than the positions of the model, a prefix holds the end
             symbol or an id outside the vocabulary, or counts differ.
     """
-    model.eval()
-    large = check_reading(model, "model")
+    reader = _reader(model)
+    large = reader.model
     if not isinstance(large, EncoderDecoder):
         raise ModelError("model: it reads no source")
     _check(config, ban)
-    check_source_lengths(model, sources)
+    check_source_lengths(large, sources)
     prefixes = [()] * len(sources) if prefixes is None else prefixes
     _check_prefixes(prefixes, special.end, large.generator.table.size(0))
     writer = Writer(config, special, speculation, ban)
@@ -91,26 +91,23 @@ def decode_drafted(
     counts = DraftCounts()
     numbers = range(len(sources)) if seeds is None else seeds
     for source, prefix, seed in zip(sources, prefixes, numbers, strict=True):
-        limit = min(config.limit(len(source)), model.max_target_length or 1 << 30)
+        limit = min(config.limit(len(source)), large.max_target_length or 1 << 30)
         if refusal := prefix_too_long(prefix, limit):
             answers.append(refusal)
             continue
-        whole = [*source, special.end]
-        with torch.inference_mode():
-            reading = ModelReading.start(large, whole)
-        task = writer.task((special.start,), limit, prefix)
-        answer, text = writer.write(reading, whole, task, seed)
+        whole, task = [*source, special.end], writer.task((special.start,), limit, prefix)
+        answer, text = writer.write(reader.begin(whole, task.opening), whole, task, seed)
         counts += text.counts
         if text.close and not isinstance(config, Sampling):
             counts = replace(counts, repeated=counts.repeated + 1)
-            answers += decode(model, [source], config, special, prefixes=[prefix], ban=ban)
+            answers += decode(large, [source], config, special, prefixes=[prefix], ban=ban)
         else:
             answers.append(answer)
     return answers, counts
 
 
 def continue_drafted(
-    model: CausalLM,
+    model: CausalLM | Reader,
     prompts: Sequence[Sequence[int]],
     limits: Sequence[int],
     sampling: Sampling,
@@ -122,7 +119,7 @@ def continue_drafted(
     """Draw a continuation of each prompt with the help of a draft.
 
     Args:
-        model: is run in evaluation mode; one that passes ``check_reading``.
+        model: is run in evaluation mode; one that passes ``check_reading``, or what reads it.
         prompts: bare piece ids, without the start symbol; may be empty.
         limits: most pieces drawn for each prompt, which the positions of the model allow.
         sampling: how to draw; its ``max_length`` has gone into ``limits``.
@@ -134,16 +131,13 @@ def continue_drafted(
         ModelError: the model cannot go back to an earlier piece, or gives no numbers.
         ValueError: counts differ.
     """
-    model.eval()
-    check_reading(model, "model")
+    reader = _reader(model)
     writer = Writer(sampling, special, speculation)
     found: list[Hypothesis] = []
     counts = DraftCounts()
     for prompt, limit, seed in zip(prompts, limits, seeds, strict=True):
-        opening = (special.start, *prompt)
-        with torch.inference_mode():
-            reading = ModelReading.start_text(model, opening[:-1])
-        answer, text = writer.write(reading, (), writer.task(opening, limit), seed)
+        task = writer.task((special.start, *prompt), limit)
+        answer, text = writer.write(reader.begin((), task.opening), (), task, seed)
         found += answer
         counts += text.counts
     return found, counts
@@ -176,8 +170,7 @@ class Writer:
         """Write one text; give its hypotheses, at most one, and how it came about."""
         never = (self.special.padding, self.special.start, self.special.unknown)
         symbols = Symbols(self.special.start, self.special.end, never)
-        with torch.inference_mode():
-            drafter = self.speculation.drafts.begin(source, task.opening)
+        drafter = self.speculation.drafts.begin(source, task.opening)
         if isinstance(self.config, Sampling):
             text = write(reading, drafter, Drawing(self.config, symbols, number), task)
             return _hypotheses(text, math.fsum(text.log_probs), task.end), text
@@ -194,6 +187,13 @@ class Writer:
             return [], text
         score = self.config.final_score.of(text.total, len(text.pieces))
         return _hypotheses(text, score, task.end), text
+
+
+def _reader(model: SequenceToSequence | CausalLM | Reader) -> Reader:
+    if isinstance(model, nn.Module):
+        return TorchReader(check_reading(model.eval(), "model"))
+    model.model.eval()
+    return model
 
 
 def _hypotheses(text: Draftwise, score: float, end: int) -> list[Hypothesis]:

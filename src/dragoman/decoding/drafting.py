@@ -13,8 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from dragoman.decoding.reading import ModelReading, Reading
-from dragoman.nn import CausalLM, EncoderDecoder
+from dragoman.decoding.reading import Reader, Reading
+from dragoman.nn import CausalLM
 
 LONGEST = 3  # pieces that a place to copy from is looked up by
 
@@ -105,26 +105,23 @@ class ModelDrafts:
     """Drafts by a model of the same vocabularies; see ``Drafts``.
 
     Args:
-        model: in evaluation mode; one that passes ``check_reading``.
+        reader: of a model that passes ``check_reading``.
         end: id of the end symbol.
     """
 
-    model: EncoderDecoder | CausalLM
+    reader: Reader
     end: int
 
     def begin(self, source: Sequence[int], opening: Sequence[int]) -> Drafter:
-        """Read the source or the prompt; nothing is proposed for one longer than its positions."""
-        if isinstance(self.model, CausalLM):
-            most, length = self.model.max_length, len(opening) - 1
+        """Begin to read; nothing is proposed for what is longer than the positions of the model."""
+        model = self.reader.model
+        if isinstance(model, CausalLM):
+            most, length = model.max_length, len(opening)
         else:
-            most, length = self.model.max_source_length, len(source)
+            most, length = model.max_source_length, len(source)
         if most is not None and length > most:
             return NoDrafter()
-        if isinstance(self.model, CausalLM):
-            reading = ModelReading.start_text(self.model, opening[:-1])
-        else:
-            reading = ModelReading.start(self.model, source)
-        return ModelDrafter(reading, tuple(opening), self.end)
+        return ModelDrafter(self.reader.begin(source, opening), tuple(opening), self.end)
 
 
 class NoDrafter:

@@ -55,6 +55,25 @@ class Reading(Protocol):
         ...
 
 
+class Reader(Protocol):
+    """A model that can read several pieces at once and go back, whatever computes it."""
+
+    @property
+    def model(self) -> EncoderDecoder | CausalLM:
+        """In evaluation mode; tells how much can be read."""
+        ...
+
+    def begin(self, source: Sequence[int], opening: Sequence[int]) -> Reading:
+        """Begin a text.
+
+        Args:
+            source: what is translated, its end symbol included; empty for a model without one.
+            opening: what stands before the first piece written: the start symbol, and then a
+                prompt. All but its last piece are read.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReading:
     """A text being read by a decoder with keys and values of every position; see ``Reading``.
@@ -66,21 +85,6 @@ class ModelReading:
 
     model: EncoderDecoder | CausalLM
     cache: DecoderCache
-
-    @classmethod
-    def start(cls, model: EncoderDecoder, source: Sequence[int]) -> "ModelReading":
-        """Encode a source, its end symbol included, once."""
-        ids = pad_rows([list(source)], model.padding).to(model.generator.table.device)
-        return cls(model, model.start(model.encode(ids)))
-
-    @classmethod
-    def start_text(cls, model: CausalLM, ids: Sequence[int]) -> "ModelReading":
-        """Read the beginning of a text, which may be empty; what follows it is not computed."""
-        cache = model.start(1)
-        if ids:
-            new = torch.tensor([list(ids)], device=model.generator.table.device)
-            _, cache = model.decoder.step(model.input(new), cache)
-        return cls(model, cache)
 
     @property
     def rounding(self) -> float:
@@ -110,6 +114,31 @@ class ModelReading:
         if length == self.cache.length:
             return self
         return ModelReading(self.model, self.cache.cut(length))
+
+
+@dataclass(frozen=True, slots=True)
+class TorchReader:
+    """A model's own modules, on any device; see ``Reader``.
+
+    Args:
+        model: in evaluation mode; one that passes ``check_reading``.
+    """
+
+    model: EncoderDecoder | CausalLM
+
+    @torch.inference_mode()
+    def begin(self, source: Sequence[int], opening: Sequence[int]) -> ModelReading:
+        """Encode the source, once, or read the prompt; what follows a prompt is not computed."""
+        model, read = self.model, list(opening[:-1])
+        if isinstance(model, CausalLM):
+            cache = model.start(1)
+            if read:
+                ids = torch.tensor([read], device=model.generator.table.device)
+                _, cache = model.decoder.step(model.input(ids), cache)
+            return ModelReading(model, cache)
+        ids = pad_rows([list(source)], model.padding).to(model.generator.table.device)
+        reading = ModelReading(model, model.start(model.encode(ids)))
+        return reading.read(read)[1] if read else reading
 
 
 def check_reading(model: Model, role: str) -> EncoderDecoder | CausalLM:

@@ -14,6 +14,7 @@ from dragoman.decoding import (
     ModelDrafts,
     PrefixTooLong,
     Speculation,
+    TorchReader,
     check_reading,
     decode_drafted,
 )
@@ -46,7 +47,7 @@ class Draft:
         drafts: Drafts = CopyDrafts()
         if bundle is not None:
             model = check_reading(bundle.model.eval(), "draft")
-            drafts = ModelDrafts(model, bundle.target_tokenizer.special.end)
+            drafts = ModelDrafts(TorchReader(model), bundle.target_tokenizer.special.end)
         self.speculation = Speculation(drafts, length)
 
     @classmethod
