@@ -1,5 +1,6 @@
 """A draft on the command line: what it is, and what is said of it afterwards."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,9 @@ class Drafting:
 
     @classmethod
     def load(
-        cls, folder: str | None, length: int, *, beam: int, device: str, dtype: str
+        cls, folder: str | None, length: int, beam: int, loading: Mapping[str, Any]
     ) -> "Drafting":
-        """Read the draft that ``--draft`` names.
+        """Read the draft that ``--draft`` names, as the model is loaded.
 
         Raises:
             ConfigError: the beam is wider than 1.
@@ -32,7 +33,7 @@ class Drafting:
         if beam > 1:
             problem = f"verifies one hypothesis, and --beam is {beam}"
             raise ConfigError("--draft", problem, "give --beam 1, or leave the draft out")
-        return cls(dragoman.Draft.load(folder, length=length, device=device, dtype=dtype))
+        return cls(dragoman.Draft.load(folder, length=length, **loading))
 
     @property
     def options(self) -> dict[str, Any]:

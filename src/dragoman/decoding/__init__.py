@@ -1,9 +1,10 @@
 """Search; sees ids and log-probabilities, never text or files."""
 
 from dragoman.decoding.beam import search
+from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
-from dragoman.decoding.drafted import Speculation, continue_drafted, decode_drafted
+from dragoman.decoding.drafted import Speculation, continue_drafted, decode_drafted, reader_of
 from dragoman.decoding.drafting import (
     CopyDrafts,
     Drafter,
@@ -12,10 +13,12 @@ from dragoman.decoding.drafting import (
     ModelDrafts,
     Proposal,
 )
-from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.engine import decode
+from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.reading import ModelReading, Reader, Reading, TorchReader, check_reading
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
@@ -42,7 +45,9 @@ __all__ = [
     "Drafts",
     "Draftwise",
     "Drawing",
+    "Engine",
     "FinalScore",
+    "FusedEngine",
     "Greedy",
     "Hypothesis",
     "LengthForm",
@@ -59,11 +64,13 @@ __all__ = [
     "Speculation",
     "Symbols",
     "Task",
+    "TorchEngine",
     "TorchReader",
     "Verdict",
     "acceptance",
     "acceptance_rate",
     "check_reading",
+    "choose_engine",
     "continue_drafted",
     "continue_texts",
     "coverage_penalty",
@@ -75,6 +82,7 @@ __all__ = [
     "filter_log_probs",
     "length_penalty",
     "prefix_too_long",
+    "reader_of",
     "residual",
     "sample",
     "search",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from torch import nn
@@ -9,6 +10,7 @@ from torch import nn
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.drafting import Drafts
 from dragoman.decoding.engine import check_source_lengths, decode
+from dragoman.decoding.engines import Engine, FusedEngine, one_thread
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
 from dragoman.decoding.reading import Reader, Reading, TorchReader, check_reading
@@ -45,7 +47,7 @@ class Speculation:
 
 
 def decode_drafted(
-    model: SequenceToSequence | Reader,
+    model: SequenceToSequence | Engine,
     sources: Sequence[Sequence[int]],
     config: BeamSearch | Sampling,
     special: SpecialIds,
@@ -58,7 +60,7 @@ def decode_drafted(
     """Translate sources with the help of a draft.
 
     Args:
-        model: is run in evaluation mode; one that passes ``check_reading``, or what reads it.
+        model: is run in evaluation mode; one that passes ``check_reading``; or its engine.
         sources: bare piece ids, without the end symbol.
         config: greedy search, with any controls but coverage; or sampling.
         special: ids that are never text.
@@ -78,7 +80,7 @@ def decode_drafted(
         ValueError: a source is longer than the positions of the model, a prefix holds the end
             symbol or an id outside the vocabulary, or counts differ.
     """
-    reader = _reader(model)
+    reader = reader_of(model)
     large = reader.model
     if not isinstance(large, EncoderDecoder):
         raise ModelError("model: it reads no source")
@@ -96,18 +98,19 @@ def decode_drafted(
             answers.append(refusal)
             continue
         whole, task = [*source, special.end], writer.task((special.start,), limit, prefix)
-        answer, text = writer.write(reader.begin(whole, task.opening), whole, task, seed)
+        with nullcontext() if isinstance(reader, TorchReader) else one_thread():
+            answer, text = writer.write(reader.begin(whole, task.opening), whole, task, seed)
         counts += text.counts
         if text.close and not isinstance(config, Sampling):
             counts = replace(counts, repeated=counts.repeated + 1)
-            answers += decode(large, [source], config, special, prefixes=[prefix], ban=ban)
+            answers += decode(model, [source], config, special, prefixes=[prefix], ban=ban)
         else:
             answers.append(answer)
     return answers, counts
 
 
 def continue_drafted(
-    model: CausalLM | Reader,
+    model: CausalLM,
     prompts: Sequence[Sequence[int]],
     limits: Sequence[int],
     sampling: Sampling,
@@ -119,7 +122,7 @@ def continue_drafted(
     """Draw a continuation of each prompt with the help of a draft.
 
     Args:
-        model: is run in evaluation mode; one that passes ``check_reading``, or what reads it.
+        model: is run in evaluation mode; one that passes ``check_reading``.
         prompts: bare piece ids, without the start symbol; may be empty.
         limits: most pieces drawn for each prompt, which the positions of the model allow.
         sampling: how to draw; its ``max_length`` has gone into ``limits``.
@@ -131,7 +134,7 @@ def continue_drafted(
         ModelError: the model cannot go back to an earlier piece, or gives no numbers.
         ValueError: counts differ.
     """
-    reader = _reader(model)
+    reader = reader_of(model)
     writer = Writer(sampling, special, speculation)
     found: list[Hypothesis] = []
     counts = DraftCounts()
@@ -189,11 +192,23 @@ class Writer:
         return _hypotheses(text, score, task.end), text
 
 
-def _reader(model: SequenceToSequence | CausalLM | Reader) -> Reader:
-    if isinstance(model, nn.Module):
-        return TorchReader(check_reading(model.eval(), "model"))
-    model.model.eval()
-    return model
+def reader_of(model: SequenceToSequence | CausalLM | Engine, role: str = "model") -> Reader:
+    """Make what reads a model or by an engine, for one text at a time.
+
+    Args:
+        model: is run in evaluation mode.
+        role: what messages call it.
+
+    Raises:
+        ModelError: it does not pass ``check_reading``.
+    """
+    if isinstance(model, FusedEngine):
+        from dragoman.decoding.fused import FusedReader
+
+        assert isinstance(model.model, EncoderDecoder)  # no other is packed
+        return FusedReader(model.model, model.packed)
+    module = model if isinstance(model, nn.Module) else model.model
+    return TorchReader(check_reading(module.eval(), role))
 
 
 def _hypotheses(text: Draftwise, score: float, end: int) -> list[Hypothesis]:

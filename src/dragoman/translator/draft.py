@@ -1,6 +1,6 @@
 """A small model, or copying, that proposes what a large model then verifies."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.bundle import Bundle, load_bundle
@@ -9,16 +9,17 @@ from dragoman.decoding import (
     BeamSearch,
     CopyDrafts,
     DraftCounts,
-    Drafts,
+    Engine,
     Hypothesis,
     ModelDrafts,
     PrefixTooLong,
     Speculation,
-    TorchReader,
     check_reading,
+    choose_engine,
     decode_drafted,
+    reader_of,
 )
-from dragoman.device import choose_device, choose_dtype
+from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models import SequenceToSequence
 from dragoman.nn import EncoderDecoder
@@ -36,44 +37,58 @@ class Draft:
         bundle: a model far smaller than the one it proposes to, with the same vocabularies; None
             copies what stands in the source, or came before, after the same pieces.
         length: most pieces proposed at once, 1 to 1000.
+        engine: what computes the model; its own modules unless given.
 
     Raises:
         ConfigError: the length is outside its range.
         ModelError: the model cannot go back to an earlier piece.
     """
 
-    def __init__(self, bundle: Bundle | None, length: int = 4) -> None:
-        self.bundle, self.counts = bundle, DraftCounts()
-        drafts: Drafts = CopyDrafts()
-        if bundle is not None:
-            model = check_reading(bundle.model.eval(), "draft")
-            drafts = ModelDrafts(TorchReader(model), bundle.target_tokenizer.special.end)
-        self.speculation = Speculation(drafts, length)
+    def __init__(
+        self, bundle: Bundle | None, length: int = 4, engine: Engine | None = None
+    ) -> None:
+        self.bundle, self.length, self.counts = bundle, length, DraftCounts()
+        self._engine = engine
+        self._speculation()  # is it possible?
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, length: int = 4, device: str = "auto", dtype: str = "auto"
+        cls,
+        folder: str | Path,
+        *,
+        length: int = 4,
+        device: str = "auto",
+        dtype: str = "auto",
+        engine: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
     ) -> "Draft":
         """Read a small model, or make a draft that copies.
 
         Args:
             folder: a model or run folder; ``copy`` copies (a folder of that name is ``./copy``).
             length: most pieces proposed at once, 1 to 1000.
-            device: ``auto`` takes a GPU when there is one; best that of the large model.
-            dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
+            device: as in ``Translator.load``, and best the same.
+            dtype: as in ``Translator.load``; what is cheap will do, such as ``int8``.
+            engine: as in ``Translator.load``.
+            say: is told what takes long.
 
         Raises:
             ModelError: a file is missing or damaged, or the model cannot draft.
-            ConfigError: the length, device or dtype is impossible.
+            ConfigError: the length, device, dtype or engine is impossible.
         """
         if str(folder) == COPY:
             return cls(None, length)
         bundle = load_bundle(Path(folder), choose_device(device))
-        bundle.model.to(choose_dtype(dtype))
         try:
-            return cls(bundle, length)
+            draft = cls(bundle, length)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
+        if isinstance(bundle.model, EncoderDecoder):
+            special = bundle.target_tokenizer.special
+            draft._engine = choose_engine(
+                bundle.model, special, engine=engine, dtype=dtype, say=say
+            )
+        return draft
 
     def check(self, large: Bundle) -> None:
         """See that a large model reads and writes the same pieces.
@@ -98,7 +113,7 @@ class Draft:
 
     def decode(
         self,
-        model: SequenceToSequence,
+        model: SequenceToSequence | Engine,
         sources: Sequence[Sequence[int]],
         config: BeamSearch,
         special: SpecialIds,
@@ -112,10 +127,19 @@ class Draft:
         ``batch_tokens`` means nothing, as there are no batches.
         """
         found, counts = decode_drafted(
-            model, sources, config, special, self.speculation, prefixes=prefixes, ban=ban
+            model, sources, config, special, self._speculation(), prefixes=prefixes, ban=ban
         )
         self.counts += counts
         return found
+
+    def _speculation(self) -> Speculation:
+        """Make what one call needs, so that several may run at the same time."""
+        if self.bundle is None:
+            return Speculation(CopyDrafts(), self.length)
+        model = check_reading(self.bundle.model, "draft")
+        reader = reader_of(model if self._engine is None else self._engine, "draft")
+        drafts = ModelDrafts(reader, self.bundle.target_tokenizer.special.end)
+        return Speculation(drafts, self.length)
 
 
 def _difference(small: Tokenizer, large: Tokenizer) -> str:

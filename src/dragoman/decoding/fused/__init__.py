@@ -1,0 +1,28 @@
+"""Packed Transformers with kernels compiled by numba (extra ``fast``): as fast as a CPU allows.
+
+Imported only where it is asked for, as numba is slow to load.
+"""
+
+from dragoman.decoding.fused.compiling import check_numba
+
+check_numba()
+
+from dragoman.decoding.fused.packing import CannotPack, PackedModel  # noqa: E402
+from dragoman.decoding.fused.products import Kind  # noqa: E402
+from dragoman.decoding.fused.reading import FusedReader  # noqa: E402
+from dragoman.decoding.fused.room import Room  # noqa: E402
+from dragoman.decoding.fused.searching import fused_search, is_plain  # noqa: E402
+from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E402
+
+__all__ = [
+    "CannotPack",
+    "FusedModel",
+    "FusedReader",
+    "FusedSession",
+    "Kind",
+    "PackedModel",
+    "Room",
+    "check_numba",
+    "fused_search",
+    "is_plain",
+]
