@@ -1,6 +1,7 @@
 """Speculative decoding: one sentence at a time on one thread, with a draft and without.
 
     python benchmarks/speculate.py MODEL DRAFT --input test.de --sentences 200 --passes 3
+    python benchmarks/speculate.py MODEL DRAFT --input test.de --dtype int8 --draft-dtype int8
 
 Every sentence is decoded greedily by all sides, one after the other, in an order that turns from
 sentence to sentence; a side is a draft length, or no draft. All must write the same pieces. Ratios
@@ -32,11 +33,10 @@ from dragoman.decoding import (
     BeamSearch,
     DraftCounts,
     Hypothesis,
-    TorchReader,
     decode,
     expected_tokens,
+    reader_of,
 )
-from dragoman.nn import EncoderDecoder
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -53,9 +53,10 @@ def main() -> None:
     """Measure, print, write the results."""
     options = _options()
     torch.set_num_threads(1)
-    translator = Translator.load(options.model, device="cpu", dtype=options.dtype)
+    how = {"device": "cpu", "engine": options.engine}
+    translator = Translator.load(options.model, dtype=options.dtype, **how)
     drafts = {
-        length: Draft.load(options.draft, length=length, device="cpu", dtype=options.dtype)
+        length: Draft.load(options.draft, length=length, dtype=options.draft_dtype, **how)
         for length in options.lengths
     }
     for draft in drafts.values():
@@ -68,7 +69,9 @@ def main() -> None:
         "commit": commit(ROOT),
         "machine": machine(),
         "versions": versions([]),
-        "draft": "copy" if options.draft == "copy" else "model",
+        "engine": options.engine,
+        "dtype": options.dtype,
+        "draft": "copy" if options.draft == "copy" else f"model in {options.draft_dtype}",
         "sentences": len(sources),
         "source_pieces": sum(map(len, sources)),
         "costs": costs(translator, drafts),
@@ -99,7 +102,7 @@ def _pass(translator: Translator, drafts: dict[int, Draft], sources: Sequence[li
         for side in [*sides[turn:], *sides[:turn]]:
             run = decode if side == PLAIN else drafts[side].decode
             starts = {clock: read() for clock, read in CLOCKS.items()}
-            answer = run(translator.model, [source], GREEDY, translator.special)[0]
+            answer = run(translator.engine, [source], GREEDY, translator.special)[0]
             for clock, read in CLOCKS.items():
                 seconds[side][clock].append(read() - starts[clock])
             assert isinstance(answer, list)
@@ -120,20 +123,18 @@ def _since(before: DraftCounts, after: DraftCounts) -> Table:
 @torch.inference_mode()
 def costs(translator: Translator, drafts: dict[int, Draft]) -> Table:
     """Say what passes cost, in milliseconds of the processor, 15 pieces into a text."""
-    small = next(iter(drafts.values())).bundle
+    small = next(iter(drafts.values()))
+    engines = {"model": translator.engine} | ({"draft": small.engine} if small.engine else {})
+    start, end = translator.special.start, translator.special.end
     found: Table = {}
-    for name, model in (("model", translator.model), ("draft", small and small.model)):
-        if not isinstance(model, EncoderDecoder):
-            continue
+    for name, engine in engines.items():
         widths = [1] if name == "draft" else sorted({1, *(length + 1 for length in drafts)})
-        reading = TorchReader(model).begin(
-            [*range(300, 320), translator.special.end], [translator.special.start]
-        )
-        _, reading = reading.read([translator.special.start, *range(300, 314)])
-        found[name] = {
-            width: 1000 * _fastest(lambda: reading.read([*range(320, 320 + width)]))  # noqa: B023
-            for width in widths
-        }
+        reading = reader_of(engine).begin([*range(300, 320), end], [start, *range(300, 315)])
+
+        def read(width: int, reading: Any = reading) -> None:  # Any: some are changed, some not
+            reading.cut(15).read([*range(320, 320 + width)])
+
+        found[name] = {width: 1000 * _fastest(lambda: read(width)) for width in widths}  # noqa: B023
     return found
 
 
@@ -156,7 +157,8 @@ def markdown(results: Table) -> str:
         f"# Speculative decoding, one sentence at a time, one thread, {results['date']}",
         f"{results['machine']['processor']}, commit {results['commit']}, "
         + ", ".join(f"{name} {version}" for name, version in results["versions"].items())
-        + f". {results['sentences']} sentences of {results['source_pieces']:,} pieces, "
+        + f". Engine {results['engine']}, {results['dtype']}; draft: {results['draft']}. "
+        f"{results['sentences']} sentences of {results['source_pieces']:,} pieces, "
         f"{passes[0]['pieces']:,} written, greedy; {len(passes)} passes; all sides write the same.",
         f"Without a draft {_median(passes, PLAIN):.1f} ms a sentence (p50). A pass of the large "
         f"model over one piece {cost['model'][1]:.2f} ms, of the draft {c:.3f} of that.",
@@ -173,7 +175,7 @@ def markdown(results: Table) -> str:
             f"| {_spread(passes, length, 'cpu')} "
             f"| {total['accepted'] / max(total['drafted'], 1):.0%} "
             f"| {total['pieces'] / total['passes']:.2f} | {v:.2f} "
-            f"| {f'{expected:.2f}' if results['draft'] == 'model' else '-'} "
+            f"| {f'{expected:.2f}' if results['draft'] != 'copy' else '-'} "
             f"| {total['repeated']} |"
         )
     return "\n\n".join(lines)
@@ -204,7 +206,9 @@ def _options() -> Any:
     parser.add_argument("--sentences", type=int, default=200)
     parser.add_argument("--lengths", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6])
     parser.add_argument("--passes", type=int, default=3)
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--engine", default="fused", help="torch or fused")
+    parser.add_argument("--dtype", default="float32", help="of the large model")
+    parser.add_argument("--draft-dtype", default="float32", help="of the small one")
     parser.add_argument("--results", type=Path, help="folder for speculate-DATE.json and .md")
     return parser.parse_args()
 

@@ -1,7 +1,7 @@
 """Who proposes pieces that a large model then judges: a small model, or copying.
 
-A drafter belongs to one text. It is told what has been written, which is what it proposed up to the
-first piece that was refused, and something else after that.
+A drafter belongs to one text. It is told what has been written, which only grows: by what it
+proposed up to the first piece that was refused, and by another in place of that.
 
 Shapes: G pieces proposed, V vocabulary.
 """
@@ -132,7 +132,7 @@ class NoDrafter:
         return Proposal()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CopyDrafter:
     """Copies what followed the last pieces where they came before, in the source or the text.
 
@@ -141,20 +141,35 @@ class CopyDrafter:
 
     Args:
         before: the source without its end symbol, or the prompt.
+        text: that, and what has been written.
+        places: where the first piece stands that follows each run of at most ``LONGEST`` pieces.
     """
 
     before: tuple[int, ...]
+    text: list[int] = field(init=False, default_factory=list[int])
+    places: dict[tuple[int, ...], int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look through what stands there already."""
+        self.places = {}
+        for piece in self.before:
+            self._add(piece)
 
     def propose(self, written: Sequence[int], most: int, choose: Choose) -> Proposal:
         """Look up the longest end of what was written, of at most ``LONGEST`` pieces."""
-        text = [*self.before, *written]
+        for piece in written[len(self.text) - len(self.before) :]:
+            self._add(piece)
         for length in range(min(LONGEST, len(written)), 0, -1):
-            tail = text[-length:]
-            for place in range(len(text) - length):
-                if text[place : place + length] == tail:
-                    found = text[place + length : place + length + most]
-                    return Proposal(tuple(found))
+            place = self.places.get(tuple(self.text[-length:]))
+            if place is not None:
+                return Proposal(tuple(self.text[place : place + most]))
         return Proposal()
+
+    def _add(self, piece: int) -> None:
+        place = len(self.text)
+        for length in range(1, min(LONGEST, place) + 1):
+            self.places.setdefault(tuple(self.text[place - length :]), place)
+        self.text.append(piece)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Draft:
         self, bundle: Bundle | None, length: int = 4, engine: Engine | None = None
     ) -> None:
         self.bundle, self.length, self.counts = bundle, length, DraftCounts()
-        self._engine = engine
+        self.engine = engine
         self._speculation()  # is it possible?
 
     @classmethod
@@ -85,9 +85,7 @@ class Draft:
             raise ModelError(f"{folder}: {error}") from None
         if isinstance(bundle.model, EncoderDecoder):
             special = bundle.target_tokenizer.special
-            draft._engine = choose_engine(
-                bundle.model, special, engine=engine, dtype=dtype, say=say
-            )
+            draft.engine = choose_engine(bundle.model, special, engine=engine, dtype=dtype, say=say)
         return draft
 
     def check(self, large: Bundle) -> None:
@@ -137,7 +135,7 @@ class Draft:
         if self.bundle is None:
             return Speculation(CopyDrafts(), self.length)
         model = check_reading(self.bundle.model, "draft")
-        reader = reader_of(model if self._engine is None else self._engine, "draft")
+        reader = reader_of(model if self.engine is None else self.engine, "draft")
         drafts = ModelDrafts(reader, self.bundle.target_tokenizer.special.end)
         return Speculation(drafts, self.length)
 
