@@ -52,7 +52,7 @@ def float_as_bits(typing_context: Any, number: Any) -> Any:
 @inlined
 def exponential(x: Any) -> Any:
     """Give e^x of a float32 that is at most 0, to some 2e-7 of it (the polynomial of Cephes)."""
-    x = x if x > LOWEST else LOWEST
+    x = LOWEST if x < LOWEST else x  # NaN stays
     whole = np.int32(float_as_bits(x * LOG2_E + ROUNDER) - ROUNDER_BITS)
     count = np.float32(whole)
     x = x - count * LN_2_HIGH - count * LN_2_LOW

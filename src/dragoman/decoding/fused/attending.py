@@ -22,6 +22,7 @@ from dragoman.decoding.fused.arithmetic import (
     read,
 )
 from dragoman.decoding.fused.compiling import compiled, inlined, summing
+from dragoman.decoding.fused.vectors import mix
 
 
 @summing
@@ -54,11 +55,14 @@ def dot(query: Any, h: Any, keys: Any, place: Any, g: Any) -> Any:
     return total
 
 
-@summing
-def weigh(weight: Any, values: Any, place: Any, g: Any, lines: Any, h: Any) -> None:
-    """Add the value of group g at a place times a weight to the line of head h."""
-    for j in range(lines.shape[1]):
-        lines[h, j] += weight * values[place, g, j]
+@inlined
+def sum_up(scores: Any, values: Any, places: Any, count: Any, share: Any, lines: Any) -> None:
+    """Write the sum of the values at places times their weights, for each head."""
+    _, groups, f = values.shape
+    for h in range(lines.shape[0]):
+        first = values.ctypes.data + (h // share) * f * 4
+        to, weights = lines[h].ctypes.data, scores[h].ctypes.data
+        mix(to, first, weights, places.ctypes.data, count, groups * f, f)  # pyright: ignore
 
 
 @compiled
@@ -97,7 +101,7 @@ def attend_past(
     heads, groups, e, f = shape
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
-    scores = np.empty((heads, time + 1), np.float32)
+    scores, places = np.empty((heads, time + 1), np.float32), np.empty(time + 1, np.int64)
     share, cap = heads // groups, keys.shape[0] // slots.shape[1]
     k_start, v_start = heads * e, (heads + groups) * e
     for r in range(rows):
@@ -109,17 +113,12 @@ def attend_past(
         slots[r, time] = r
         past = slots[r]
         for p in range(time + 1):
-            place = p * cap + past[p]
+            places[p] = p * cap + past[p]
             for g in range(groups):
                 for h in range(g * share, (g + 1) * share):
-                    scores[h, p] = dot(query, h, keys, place, g)
+                    scores[h, p] = dot(query, h, keys, places[p], g)
         softmax(scores, time + 1)
-        line[:] = ZERO
-        for p in range(time + 1):
-            place = p * cap + past[p]
-            for g in range(groups):
-                for h in range(g * share, (g + 1) * share):
-                    weigh(scores[h, p], values, place, g, lines, h)
+        sum_up(scores, values, places, time + 1, share, lines)
         put(line, heads * f, out, scales, r)
 
 
@@ -159,14 +158,15 @@ def attend_source(
     heads, _groups, e, f = shape
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
-    longest = (starts[1:] - starts[:-1]).max()
+    longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
     scores = np.empty((heads, longest), np.float32)
     for r in range(rows):
         product, row_scale = y[r], y_scales[r]
         read(product, row_scale, columns, bias, 0, asked)
         asked *= scale
         first, end = starts[source[r]], starts[source[r] + 1]
-        _attend(query, keys, values, first, end, shape, scores, lines)
+        _attend(query, keys, values, places, first, end, shape, scores, lines)
         put(line, heads * f, out, scales, r)
 
 
@@ -205,7 +205,8 @@ def attend_within(
         read(product, row_scale, columns, bias, heads * e, keys[r].reshape(groups * e))
         start = (heads + groups) * e
         read(product, row_scale, columns, bias, start, values[r].reshape(groups * f))
-    longest = (starts[1:] - starts[:-1]).max()
+    longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
     line, scores = np.empty(heads * f, np.float32), np.empty((heads, longest), np.float32)
     lines = line.reshape(heads, f)
     for s in range(starts.size - 1):
@@ -213,24 +214,28 @@ def attend_within(
         for r in range(first, end):
             query = queries[r]
             query *= scale
-            _attend(query, keys, values, first, end, shape, scores, lines)
+            _attend(query, keys, values, places, first, end, shape, scores, lines)
             put(line, heads * f, out, scales, r)
 
 
 @inlined
 def _attend(
-    query: Any, keys: Any, values: Any, first: Any, end: Any, shape: Any, scores: Any, lines: Any
+    query: Any,
+    keys: Any,
+    values: Any,
+    places: Any,
+    first: Any,
+    end: Any,
+    shape: Any,
+    scores: Any,
+    lines: Any,
 ) -> None:
     """Attend from one row to positions first .. end - 1; into a line of each head."""
-    heads, groups, _e, _f = shape
+    heads, groups, _, _ = shape
     share, count = heads // groups, end - first
     for p in range(count):
         for g in range(groups):
             for h in range(g * share, (g + 1) * share):
                 scores[h, p] = dot(query, h, keys, first + p, g)
     softmax(scores, count)
-    lines[:] = ZERO
-    for p in range(count):
-        for g in range(groups):
-            for h in range(g * share, (g + 1) * share):
-                weigh(scores[h, p], values, first + p, g, lines, h)
+    sum_up(scores, values, places[first:end], count, share, lines)

@@ -5,7 +5,9 @@ with tensors; products of matrices stay PyTorch's.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, TypeVar
 
 from dragoman.errors import ConfigError
@@ -26,6 +28,19 @@ def check_numba() -> None:
     if find_spec("numba") is None:
         hint = 'pip install "dragoman[fast]", or set engine to torch'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
+
+
+def forget_stale() -> None:
+    """Forget what was compiled before any file here changed.
+
+    Numba looks at the file of a kernel alone, not at those of what the kernel calls.
+    """
+    here = Path(__file__).parent
+    newest = max(file.stat().st_mtime for file in here.glob("*.py"))
+    for index in (here / "__pycache__").glob("*.nbi"):
+        with suppress(OSError):  # another process was faster, or nothing may be written here
+            if index.stat().st_mtime < newest:
+                index.unlink()
 
 
 def compiled(function: F) -> F:

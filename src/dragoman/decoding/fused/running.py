@@ -62,8 +62,8 @@ class Pass:
 
     def product(self, by: Product, rows: slice | None = None) -> Any:
         """Multiply the input, or some of its rows."""
-        x = self.room.get("input", self.rows, by.inputs, self.dtype)[0]
-        return by.multiply(x if rows is None else x[rows], self.room)
+        x = self.room.get("input", self.rows, by.inputs, self.dtype)
+        return by.multiply(x if rows is None else (x[0][rows], x[1][rows]), self.room)
 
     def parts(self, most: int) -> list[slice]:
         """Cut the rows into equal parts of about so many."""

@@ -137,14 +137,10 @@ class _Search:
                 "the model gives log-probabilities that are not numbers; its weights are damaged, "
                 "or its training diverged: try an earlier checkpoint"
             )
-        for (s, row), total, growth in zip(
-            ended[:over].tolist(),
-            ended_totals[:over].tolist(),
-            ended_growth[:over].tolist(),
-            strict=True,
-        ):
-            sentence: _Sentence = sentences[s]
-            leaf = _Leaf(self.final.of(total, self.step), self.step, row, None, growth)
+        for i in range(over):
+            sentence, row = sentences[int(ended[i, 0])], int(ended[i, 1])
+            score = self.final.of(float(ended_totals[i]), self.step)
+            leaf = _Leaf(score, self.step, row, None, float(ended_growth[i]))
             sentence.add(leaf, self.config.n_best)
         return opened
 
