@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from dragoman.tokenization import Tokenizer
     from dragoman.translator import (
         CorpusScore,
+        Draft,
         Translation,
         Translator,
         align_translations,
@@ -70,6 +71,7 @@ _HOMES = {
     "Classifier": "dragoman.classifier",
     "Continuation": "dragoman.language_model",
     "CorpusScore": "dragoman.translator",
+    "Draft": "dragoman.translator",
     "DragomanError": "dragoman.errors",
     "Files": "dragoman.data",
     "FillOptions": "dragoman.documents",
@@ -136,6 +138,7 @@ __all__ = [
     "Classifier",
     "Continuation",
     "CorpusScore",
+    "Draft",
     "DragomanError",
     "Files",
     "FillOptions",

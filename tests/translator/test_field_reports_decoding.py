@@ -28,7 +28,7 @@ from dragoman.errors import ConfigError
 from dragoman.inspection import cross_attention
 from dragoman.models import SequenceToSequence, build_model
 from dragoman.nn import EncoderDecoder
-from dragoman.translator import Translation, Translator
+from dragoman.translator import Draft, Translation, Translator
 from dragoman.translator.translator import Controls
 from tests.decoding.exhaustive import END, START, allowed, defined_score
 from tests.decoding.fake_covering import CoveringTable, looking_at
@@ -72,6 +72,7 @@ WITH_TEXT: dict[str, dict[str, Any]] = {
     "sampling": {"sampling": Sampling(top_k=1)},
     "mbr": {"mbr": 3, "sampling": Sampling(top_k=1)},
     "mbr_over": {"mbr": 3, "mbr_over": "beam"},
+    "draft": {"beam": 1, "draft": Draft(None, 3)},
 }
 
 in_turn = pytest.mark.parametrize("options", EVERY.values(), ids=EVERY)

@@ -20,6 +20,7 @@ from dragoman.cli.aligning import Links
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.documents import Files, check_format, translate_document
+from dragoman.cli.drafting import Drafting
 from dragoman.cli.drawing import drawing_options, ensemble_options
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
@@ -37,6 +38,8 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
+    DraftLength,
+    DraftModel,
     Ensemble,
     EnsembleMean,
     Groups,
@@ -127,6 +130,8 @@ def translate(
     alignment: Alignment = None,
     align: Align = False,
     alignment_heads: AlignmentHeads = None,
+    draft: DraftModel = None,
+    draft_length: DraftLength = 4,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -181,10 +186,9 @@ def translate(
     drawn = drawing_options(sample, mbr, mbr_over, how, explain=explain)
     document = format != "text"
     links = Links(alignment, align, alignment_heads, json_lines=json_lines, document=document)
-    load = partial(
-        dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine, say=say
-    )
-    load = partial(load, **ensemble_options(ensemble, ensemble_mean))
+    loading: dict[str, Any] = {"device": device, "dtype": dtype, "engine": engine, "say": say}
+    joined = ensemble_options(ensemble, ensemble_mean)
+    load = partial(dragoman.Translator.load, model, **loading, **joined)
     search: dict[str, Any] = {  # Any: as the library has them
         "beam": beam,
         "alpha": alpha,
@@ -205,11 +209,14 @@ def translate(
         "target_language": target_language,
         **drawn,
     }
+    drafting = Drafting.load(draft, draft_length, beam, loading)
+    search |= drafting.options
     if format != "text":
         filling = {"overwrite": overwrite, "review": review}
         if format == "tmx":
             filling |= {"source_language": source_language, "target_language": target_language}
         translate_document(Files(input, output, format), load, search, filling)
+        drafting.sum_up()
         return
     translator = load()
     segments = Segments(
@@ -236,6 +243,7 @@ def translate(
         ) as aligned:
             segments.write(aligned, write)
     segments.sum_up()
+    drafting.sum_up()
     if segments.unfinished:
         raise typer.Exit(2)
 

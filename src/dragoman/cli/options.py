@@ -143,6 +143,18 @@ AlignmentHeads = Annotated[
         help="Link by the mean attention of these, from 0; the sharpest layer unless given.",
     ),
 ]
+DraftModel = Annotated[
+    str | None,
+    typer.Option(
+        "--draft",
+        metavar="MODEL",
+        help="With --beam 1: this small model, or copy, proposes pieces of a line; the large one "
+        "reads them in one pass and keeps those up to the first that it would not have written.",
+    ),
+]
+DraftLength = Annotated[
+    int, typer.Option(min=1, max=1000, help="With --draft: most pieces proposed at once.")
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

@@ -4,6 +4,15 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.drafted import Speculation, continue_drafted, decode_drafted, reader_of
+from dragoman.decoding.drafting import (
+    CopyDrafts,
+    Drafter,
+    Drafts,
+    ModelDrafter,
+    ModelDrafts,
+    Proposal,
+)
 from dragoman.decoding.drawing import draw_translations
 from dragoman.decoding.engine import decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
@@ -16,10 +25,13 @@ from dragoman.decoding.final_score import (
     length_penalty,
 )
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.judging import Drawing, Greedy
 from dragoman.decoding.model_session import ModelSession
+from dragoman.decoding.reading import ModelReading, Reader, Reading, TorchReader, check_reading
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.speculation import DraftCounts, Draftwise, Task, write
 from dragoman.decoding.speculative import (
     Verdict,
     acceptance,
@@ -36,7 +48,13 @@ __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "CopyDrafts",
     "CoveringSession",
+    "DraftCounts",
+    "Drafter",
+    "Drafts",
+    "Draftwise",
+    "Drawing",
     "Ended",
     "Engine",
     "Ensemble",
@@ -44,29 +62,42 @@ __all__ = [
     "EnsembleSession",
     "FinalScore",
     "FusedEngine",
+    "Greedy",
     "Happened",
     "Hypothesis",
     "LengthForm",
+    "ModelDrafter",
+    "ModelDrafts",
+    "ModelReading",
     "ModelSession",
     "Observer",
     "Opened",
     "PrefixTooLong",
+    "Proposal",
+    "Reader",
+    "Reading",
     "Sampling",
     "Session",
+    "Speculation",
     "Stop",
     "Symbols",
+    "Task",
     "Terms",
     "TorchEngine",
+    "TorchReader",
     "Trace",
     "TraceStep",
     "Tracer",
     "Verdict",
     "acceptance",
     "acceptance_rate",
+    "check_reading",
     "choose_engine",
+    "continue_drafted",
     "continue_texts",
     "coverage_penalty",
     "decode",
+    "decode_drafted",
     "draw_pieces",
     "draw_translations",
     "emitted",
@@ -75,8 +106,10 @@ __all__ = [
     "length_penalty",
     "mean_log_probs",
     "prefix_too_long",
+    "reader_of",
     "residual",
     "sample",
     "search",
     "speculative_step",
+    "write",
 ]

@@ -63,6 +63,20 @@ class KeyValues:
         keys, values = self.keys[:, :, surplus:].clone(), self.values[:, :, surplus:].clone()
         return KeyValues(keys, values, self.forgotten + surplus)
 
+    def cut(self, length: int) -> "KeyValues":
+        """Go back to when there had been ``length`` positions; shares memory with this.
+
+        Raises:
+            ValueError: there have not been so many, or some that could be seen then are forgotten.
+        """
+        if not 0 <= length <= self.length:
+            raise ValueError(f"length: {length} is not between 0 and {self.length}")
+        if length == self.length:
+            return self
+        if self.forgotten:
+            raise ValueError(f"{self.forgotten} positions are forgotten, so there is no way back")
+        return KeyValues(self.keys[:, :, :length], self.values[:, :, :length])
+
     def select(self, rows: Tensor) -> "KeyValues":
         """Keep ``rows`` (int64, in this order, possibly repeated)."""
         keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
@@ -88,6 +102,20 @@ class DecoderCache:
     memory: tuple[Known, ...]
     memory_visible: Tensor
     length: int = 0
+
+    def cut(self, length: int) -> "DecoderCache":
+        """Go back to when ``length`` target positions had been fed; shares memory with this.
+
+        Raises:
+            ValueError: as ``KeyValues.cut``.
+            TypeError: a layer keeps sums over positions, which cannot be taken apart.
+        """
+        own: list[Known | None] = []
+        for past in self.own:
+            if past is not None and not isinstance(past, KeyValues):
+                raise TypeError(f"{type(past).__name__} cannot be cut back")
+            own.append(None if past is None or length == 0 else past.cut(length))
+        return DecoderCache(tuple(own), self.memory, self.memory_visible, length)
 
     def select(self, rows: Tensor | None, sources: Tensor | None) -> "DecoderCache":
         """Keep hypotheses ``rows`` and ``sources`` (int64); None keeps all as they are."""

@@ -1,6 +1,7 @@
 """Text in, text out: the few lines most users need."""
 
 from dragoman.translator.aligning import align_translations
+from dragoman.translator.draft import Draft
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.joining import join_models
@@ -25,6 +26,7 @@ __all__ = [
     "SOURCE_LIMIT",
     "Candidate",
     "CorpusScore",
+    "Draft",
     "Flag",
     "Fragment",
     "Link",

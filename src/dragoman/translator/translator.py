@@ -1,6 +1,7 @@
 """Text in, text out: the few lines most users need."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -29,6 +30,7 @@ from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.alignment import Head
 from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.draft import Draft
 from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
 from dragoman.translator.planning import Plan, Planner, TooLong
@@ -155,6 +157,7 @@ class Translator:
         mbr_over: MbrOver = "samples",
         first_line: int = 0,
         trace: bool = False,
+        draft: Draft | None = None,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -186,15 +189,17 @@ class Translator:
                 model as it is, or the n best of the ``beam``.
             first_line: number of the first text, from 0; with the seed it decides what is drawn.
             trace: write down every step of the search in ``traces``, for ``explanation``.
+            draft: proposes pieces that the model verifies, one segment after the other; the
+                translations of a beam of 1, which it needs, stay the same.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
 
         Raises:
-            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
-                ``coverage`` with a model that forms no attention weights, or
-                ``target_language`` is not one of the model's, or missing, or a control of the
-                search when translations are drawn.
+            ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, a ``draft``
+                with a beam above 1 or for another vocabulary, ``coverage`` with a model that forms
+                no attention weights, or a control of the search when translations are drawn; or
+                ``target_language`` is not one of the model's, or missing.
             ValueError: ``prefix`` has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
@@ -213,6 +218,11 @@ class Translator:
         asked = 1 if choice.drawing else choice.found
         search = BeamSearch(beam=beam, alpha=alpha, n_best=asked, max_length=max_length, **controls)
         choice.refuse(search, {"prefix": prefix is not None, "banned_words": bool(banned_words)})
+        if draft is not None:
+            draft.check(self.bundle)
+            if trace or choice.drawing:
+                hint = "leave it out, or do not draw or explain"
+                raise ConfigError("draft", "goes with a plain greedy search alone", hint)
         ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
@@ -234,8 +244,9 @@ class Translator:
             return [choice.choose(self._assemble(plan, found, every=True)) for plan in plans]
         parts = [part for plan in plans for part in plan.parts]
         tracer = Tracer(search) if trace else None
+        run = partial(decode, tracer=tracer) if draft is None else draft.decode
         found = iter(
-            decode(
+            run(
                 self.engine,
                 [part.ids for part in parts],
                 search,
@@ -243,7 +254,6 @@ class Translator:
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
                 ban=ban,
-                tracer=tracer,
             )
         )
         made = [choice.choose(self._assemble(plan, found)) for plan in plans]

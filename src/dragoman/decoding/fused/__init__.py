@@ -10,6 +10,7 @@ forget_stale()
 
 from dragoman.decoding.fused.packing import CannotPack, PackedModel  # noqa: E402
 from dragoman.decoding.fused.products import Kind  # noqa: E402
+from dragoman.decoding.fused.reading import FusedReader  # noqa: E402
 from dragoman.decoding.fused.room import Room  # noqa: E402
 from dragoman.decoding.fused.searching import fused_search, is_plain  # noqa: E402
 from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E402
@@ -17,6 +18,7 @@ from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E4
 __all__ = [
     "CannotPack",
     "FusedModel",
+    "FusedReader",
     "FusedSession",
     "Kind",
     "PackedModel",
