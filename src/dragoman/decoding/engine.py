@@ -53,7 +53,8 @@ def decode(
         ConfigError: a coverage penalty is asked of a model without attention weights.
     """
     engine = TorchEngine(model) if isinstance(model, torch.nn.Module) else model
-    engine.model.eval()
+    if engine.model.training:
+        engine.model.eval()
     if config.coverage:
         check_coverage(engine.model)
     check_source_lengths(engine.model, sources)

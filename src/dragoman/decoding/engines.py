@@ -22,7 +22,7 @@ from dragoman.models import SequenceToSequence
 if TYPE_CHECKING:
     from dragoman.decoding.fused import FusedModel, Kind, Room
 
-FUSED_TOKENS = 1_024  # source pieces of a batch of the fused engine; more is slower
+FUSED_TOKENS = {"int8": 512, "bfloat16": 1_024, "float32": 1_024}  # of a batch; more is slower
 
 
 class Engine(Protocol):
@@ -105,13 +105,12 @@ class FusedEngine:
         workers: at the same time; as many as this process may use cores unless given.
     """
 
-    batch_tokens: int | None = FUSED_TOKENS
-
     def __init__(
         self, model: SequenceToSequence, packed: "FusedModel", *, workers: int | None = None
     ) -> None:
         self.model, self.packed = model, packed
         self.workers = cores() if workers is None else workers
+        self.batch_tokens: int | None = FUSED_TOKENS[packed.packed.kind]
         self._rooms: list[Room] = []
 
     @classmethod

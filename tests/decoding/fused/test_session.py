@@ -69,6 +69,21 @@ def test_log_probabilities_are_those_of_the_model(kind: Kind, choices: dict[str,
         assert fused.sentences == plain.sentences == 2
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
+def test_processors_without_the_vectors_multiply_with_torch(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere(kind: str, inputs: int) -> bool:
+        return False
+
+    model = made()
+    monkeypatch.setattr("dragoman.decoding.fused.products.has_vectors", nowhere)
+    found, _ = FusedSession(FusedModel.of(model, kind), SOURCES[:1]).step(torch.tensor([1]))
+    with torch.inference_mode():
+        expected, _ = ModelSession.start(model, torch.tensor(SOURCES[:1])).step(torch.tensor([1]))
+    assert (found - expected).abs().max() < TOLERANCE[kind]
+
+
 def test_long_translations_find_more_room() -> None:
     model = made()
     fused = FusedSession(FusedModel.of(model, "float32"), SOURCES[:1])

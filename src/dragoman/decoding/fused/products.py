@@ -4,22 +4,25 @@ In int8 each column of the result has a scale, its largest weight over 127, and 
 largest input over 127; whole numbers are multiplied and summed without error. So a row does not
 depend on those beside it, unlike with one scale for all rows.
 
-Shapes: R rows, K inputs, N outputs.
+Where the processor has the vectors, products are our own (``multiplying``), elsewhere PyTorch's.
+
+Shapes: R rows, K inputs, N outputs, P columns of the result, N or more.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from dragoman.decoding.fused.multiplying import has_vectors, lay_out, multiply
 from dragoman.decoding.fused.room import Room, as_array
 
 Kind = Literal["float32", "bfloat16", "int8"]
+Matrix = tuple[Tensor, Any]  # as a tensor and as an array of the same memory
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
-FEW = 4  # rows below which plain float32 products are faster than packed ones
+FEW = 4  # rows below which PyTorch's plain float32 products are faster than packed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class Product:
         kind: of the numbers that are multiplied.
         inputs: K.
         outputs: N.
-        multiply: takes an input (R, K) of this kind and room, gives the product (R, N).
+        multiply: takes an input (R, K) of this kind and room, gives the product, an array (R, P).
         columns: scales of the columns, (N,); of no meaning but for int8.
         bias: to be added by whoever reads the product, (N,).
     """
@@ -38,26 +41,47 @@ class Product:
     kind: Kind
     inputs: int
     outputs: int
-    multiply: Callable[[Tensor, Room], Any]
+    multiply: Callable[[Matrix, Room], Any]
     columns: Any
     bias: Any
 
     @classmethod
-    def pack(cls, weight: Tensor, bias: Tensor | None, kind: Kind) -> "Product":
-        """Pack a weight (N, K) of any floating dtype."""
+    def pack(
+        cls, weight: Tensor, bias: Tensor | None, kind: Kind, *, own: bool | None = None
+    ) -> "Product":
+        """Pack a weight (N, K) of any floating dtype.
+
+        Args:
+            weight: (N, K).
+            bias: (N,), if there is one.
+            kind: of the numbers that are multiplied.
+            own: our own products or PyTorch's; what the processor allows unless given.
+        """
         weight = weight.detach().float()
         columns = weight.new_ones(weight.size(0))
-        match kind:
-            case "float32":
-                multiply = _float32(weight.contiguous())
-            case "bfloat16":
-                multiply = _bfloat16(weight.bfloat16().contiguous())
-            case "int8":
-                columns = weight.abs().amax(dim=1) / 127
-                whole = (weight / columns.clamp(min=1e-30)[:, None]).round().clamp(-127, 127)
-                multiply = _int8(whole.to(torch.int8).contiguous())
+        if kind == "int8":
+            columns = weight.abs().amax(dim=1) / 127
+            weight = (weight / columns.clamp(min=1e-30)[:, None]).round().clamp(-127, 127)
+        weight = weight.to(DTYPES[kind]).contiguous()
+        if has_vectors(kind, weight.size(1)) if own is None else own:
+            product = _own(weight, kind)
+        else:
+            product = {"float32": _float32, "bfloat16": _bfloat16, "int8": _int8}[kind](weight)
         added = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
-        return cls(kind, weight.size(1), weight.size(0), multiply, columns.numpy(), added.numpy())
+        outputs, inputs = weight.shape
+        return cls(kind, inputs, outputs, product, columns.numpy(), added.numpy())
+
+
+def _own(weight: Tensor, kind: Kind) -> Callable[[Matrix, Room], Any]:
+    weights, off = lay_out(as_array(weight), kind)
+    dtype = torch.int32 if kind == "int8" else torch.float32
+
+    def product(x: Matrix, room: Room) -> Any:
+        out = room.get("product", x[1].shape[0], off.size, dtype)[1]
+        multiply(x[1], weights, off, out)
+        return out
+
+    return product
 
 
 def is_packable() -> bool:
@@ -67,12 +91,12 @@ def is_packable() -> bool:
     )
 
 
-def _float32(weight: Tensor) -> Callable[[Tensor, Room], Any]:
+def _float32(weight: Tensor) -> Callable[[Matrix, Room], Any]:
     turned, outputs = weight.t(), weight.size(0)
 
-    def plain(x: Tensor, room: Room) -> Any:
-        to, array = room.get("product", x.size(0), outputs, torch.float32)
-        torch.mm(x, turned, out=to)
+    def plain(x: Matrix, room: Room) -> Any:
+        to, array = room.get("product", x[0].size(0), outputs, torch.float32)
+        torch.mm(x[0], turned, out=to)
         return array
 
     if not is_packable():
@@ -80,20 +104,20 @@ def _float32(weight: Tensor) -> Callable[[Tensor, Room], Any]:
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
     linear = torch.ops.mkldnn._linear_pointwise.default
 
-    def multiply(x: Tensor, room: Room) -> Any:
-        if x.size(0) < FEW:
+    def product(x: Matrix, room: Room) -> Any:
+        if x[0].size(0) < FEW:
             return plain(x, room)
-        return linear(x, packed, None, "none", [], "").numpy()
+        return linear(x[0], packed, None, "none", [], "").numpy()
 
-    return multiply
+    return product
 
 
-def _bfloat16(weight: Tensor) -> Callable[[Tensor, Room], Any]:
+def _bfloat16(weight: Tensor) -> Callable[[Matrix, Room], Any]:
     turned, outputs = weight.t(), weight.size(0)
 
-    def plain(x: Tensor, room: Room) -> Any:
-        to, array = room.get("product", x.size(0), outputs, torch.bfloat16)
-        torch.mm(x, turned, out=to)
+    def plain(x: Matrix, room: Room) -> Any:
+        to, array = room.get("product", x[0].size(0), outputs, torch.bfloat16)
+        torch.mm(x[0], turned, out=to)
         return array
 
     if not is_packable() or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
@@ -101,24 +125,19 @@ def _bfloat16(weight: Tensor) -> Callable[[Tensor, Room], Any]:
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
     linear = torch.ops.mkldnn._linear_pointwise.default
 
-    def multiply(x: Tensor, room: Room) -> Any:
-        return as_array(linear(x, packed, None, "none", [], ""))
+    def product(x: Matrix, room: Room) -> Any:
+        return as_array(linear(x[0], packed, None, "none", [], ""))
 
-    return multiply
+    return product
 
 
-def _int8(weight: Tensor) -> Callable[[Tensor, Room], Any]:
+def _int8(weight: Tensor) -> Callable[[Matrix, Room], Any]:
     turned, outputs = weight.t(), weight.size(0)
-    product = torch.ops.aten._int_mm.out
+    multiply_whole = torch.ops.aten._int_mm.out
 
-    def multiply(x: Tensor, room: Room) -> Any:
-        to, array = room.get("product", x.size(0), outputs, torch.int32)
-        product(x, turned, out=to)
+    def product(x: Matrix, room: Room) -> Any:
+        to, array = room.get("product", x[0].size(0), outputs, torch.int32)
+        multiply_whole(x[0], turned, out=to)
         return array
 
-    return multiply
-
-
-def no_scales(rows: int) -> Any:
-    """Give scales of rows that mean nothing."""
-    return np.ones(rows, np.float32)
+    return product

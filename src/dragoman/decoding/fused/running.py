@@ -62,13 +62,13 @@ class Pass:
 
     def product(self, by: Product, rows: slice | None = None) -> Any:
         """Multiply the input, or some of its rows."""
-        x = self.room.get("input", self.rows, by.inputs, self.dtype)[0]
-        return by.multiply(x if rows is None else x[rows], self.room)
+        x = self.room.get("input", self.rows, by.inputs, self.dtype)
+        return by.multiply(x if rows is None else (x[0][rows], x[1][rows]), self.room)
 
     def parts(self, most: int) -> list[slice]:
-        """Cut the rows into equal parts of about so many."""
+        """Cut the rows into about equal parts of about so many, in fours, as products like it."""
         count = max(1, round(self.rows / max(most, 1)))
-        size = -(-self.rows // count)
+        size = -(-self.rows // (4 * count)) * 4
         return [slice(start, min(start + size, self.rows)) for start in range(0, self.rows, size)]
 
     def begin(self, stack: PackedStack, ids: Any, places: Any, positions: Any) -> None:

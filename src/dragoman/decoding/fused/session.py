@@ -18,7 +18,7 @@ from dragoman.decoding.fused.running import Pass, Past, encode, step
 from dragoman.decoding.fused.selecting import reorder
 from dragoman.errors import ConfigError
 
-LOGITS = 1 << 19  # numbers that stay in the cache of a core until they are read
+LOGITS = 1 << 18  # numbers that stay in the cache of a core until they are read
 FIRST_STEPS = 128  # positions that there is room for at first
 
 
