@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.decoding import BeamSearch, Ended, Opened, Stop, Terms, Trace, TraceStep
+from dragoman.decoding import BeamSearch, Ended, FusedEngine, Opened, Stop, Terms, Trace, TraceStep
 from dragoman.translator import Candidate, Translation, Translator, explanation
-from tests.fixtures import GERMAN, tiny_translator
+from tests.fixtures import GERMAN, tiny_bundle, tiny_translator
 
 EVERYTHING: dict[str, Any] = {
     **{"length_penalty": "average", "word_reward": 0.1, "coverage": 0.2, "patience": 2.0},
@@ -113,6 +113,27 @@ def test_looking_at_the_search_changes_no_translation_and_every_score_adds_up(
             terms = sum(float(number) for number in re.findall(r"-?\d+\.\d+", rest))
             sum_of_terms = float(total) / float(penalty) + terms  # of four digits each
             assert float(score) == pytest.approx(sum_of_terms, rel=1e-4, abs=4e-4)
+
+
+def test_the_fused_engine_and_its_workers_tell_the_same_search() -> None:
+    bundle = tiny_bundle(layers=2)
+    plain = Translator(bundle)
+    fused = Translator(bundle, FusedEngine.of(plain.model, "float32", workers=2))
+    options: dict[str, Any] = {"max_length": 6, "batch_tokens": 20, "n_best": 2}
+    for one, other, bare in zip(
+        plain.translate(GERMAN, trace=True, **options),
+        fused.translate(GERMAN, trace=True, **options),
+        fused.translate(GERMAN, **options),
+        strict=True,
+    ):
+        assert [c.tokens for c in other.hypotheses] == [c.tokens for c in bare.hypotheses]
+        for a, b in zip(one.traces[0].steps, other.traces[0].steps, strict=True):
+            assert [(o.origin, o.piece) for o in a.opened] == [
+                (o.origin, o.piece) for o in b.opened
+            ]
+            assert [o.total for o in a.opened] == pytest.approx(
+                [o.total for o in b.opened], abs=1e-4
+            )
 
 
 def test_each_part_of_a_split_line_has_its_search() -> None:

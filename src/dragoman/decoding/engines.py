@@ -133,6 +133,7 @@ class FusedEngine:
         check_numba()
         return cls(model, FusedModel.of(model, kind), workers=workers)
 
+    @torch.inference_mode()  # always, as what lies in a room is used again
     def search(
         self,
         sources: Sequence[Sequence[int]],
