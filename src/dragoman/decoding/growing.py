@@ -96,7 +96,7 @@ def grow(step: Step, config: BeamSearch, end: int) -> tuple[Candidates, list[End
         first = 0 if shared else group * width
         handicap = config.diversity * taken if group else None
         chosen = _extend(step.columns(first, width), starts + first, beam, handicap)
-        opened, over = _part(chosen, end, beam)
+        opened, over = _part(chosen, end, beam, impatient=config.patience is not None)
         ended += [(s, chosen, c) for s, c in over]
         groups.append(opened)
         if config.groups > 1:
@@ -164,12 +164,21 @@ def _best(step: Step, count: int, handicap: Tensor | None) -> tuple[Tensor, Tens
     return ranks, growth, own, pieces
 
 
-def _part(chosen: Candidates, end: int, beam: int) -> tuple[Candidates, list[tuple[int, int]]]:
-    """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c)."""
+def _part(
+    chosen: Candidates, end: int, beam: int, *, impatient: bool
+) -> tuple[Candidates, list[tuple[int, int]]]:
+    """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c).
+
+    Where a search stops by the number of those that have ended, only the best ``beam`` candidates
+    can end, as in fairseq, whose code accompanies arXiv 2204.05424, and CTranslate2: others would
+    exhaust the patience although better hypotheses are open.
+    """
     ended = (chosen.pieces == end) & (chosen.totals > -math.inf)
     if not ended.any():
         return chosen.first(beam), []
     totals = chosen.totals.masked_fill(ended, -math.inf)
     order = (totals == -math.inf).byte().argsort(dim=1, stable=True)[:, :beam]  # in their order
+    if impatient:
+        ended[:, beam:] = False
     s, c = ended.nonzero(as_tuple=True)
     return replace(chosen, totals=totals).take(order), list(zip(items(s), items(c), strict=True))
