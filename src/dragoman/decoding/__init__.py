@@ -3,6 +3,8 @@
 from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.ctranslate2_model import CTranslate2Model, load_ctranslate2
+from dragoman.decoding.ctranslate2_search import decode_with_ctranslate2
 from dragoman.decoding.engine import ModelSession, decode
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
@@ -23,6 +25,7 @@ __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "CTranslate2Model",
     "CoveringSession",
     "FinalScore",
     "Hypothesis",
@@ -38,11 +41,13 @@ __all__ = [
     "continue_texts",
     "coverage_penalty",
     "decode",
+    "decode_with_ctranslate2",
     "draw_pieces",
     "emitted",
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",
+    "load_ctranslate2",
     "prefix_too_long",
     "residual",
     "sample",

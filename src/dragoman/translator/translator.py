@@ -1,6 +1,7 @@
 """Text in, text out: the few lines most users need."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -14,6 +15,7 @@ from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.engines import Decode, ctranslate2_decode
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
@@ -59,6 +61,7 @@ class Translator:
                 f"dragoman {use}"
             )
         self.bundle, self.model = bundle, bundle.model
+        self._decode: Decode = partial(decode, bundle.model)
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
 
@@ -77,20 +80,30 @@ class Translator:
             folder: holds ``config.json``, weights and tokenizers.
             device: ``auto`` takes a GPU when there is one.
             dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
-            engine: ``torch``; ``auto`` is the same.
+            engine: ``torch``; ``auto`` is the same; ``ctranslate2`` runs the model that
+                ``dragoman.interop.write_ctranslate2`` wrote into the folder.
 
         Raises:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
+            MissingExtraError: the engine is not installed.
         """
-        if engine not in ("auto", "torch"):
-            raise ConfigError("engine", f"{engine!r} is not an engine", "choose from auto, torch")
-        bundle = load_bundle(Path(folder), choose_device(device))
-        bundle.model.to(choose_dtype(dtype))
+        if engine not in ("auto", "torch", "ctranslate2"):
+            hint = "choose from auto, torch, ctranslate2"
+            raise ConfigError("engine", f"{engine!r} is not an engine", hint)
+        outside = engine == "ctranslate2"
+        bundle = load_bundle(Path(folder), "cpu" if outside else choose_device(device))
+        if not outside:
+            bundle.model.to(choose_dtype(dtype))
         try:
-            return cls(bundle)
+            translator = cls(bundle)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
+        if outside:
+            translator._decode = ctranslate2_decode(
+                Path(folder), bundle, device=device, dtype=dtype
+            )
+        return translator
 
     def translate(
         self,
@@ -165,8 +178,7 @@ class Translator:
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         parts = [part for plan in plans for part in plan.parts]
         found = iter(
-            decode(
-                self.model,
+            self._decode(
                 [part.ids for part in parts],
                 search,
                 self.special,
