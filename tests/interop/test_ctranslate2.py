@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch
@@ -147,6 +148,15 @@ def test_two_vocabularies_keep_their_order(tmp_path: Path) -> None:
     bundle = random_bundle({}, joint=False)
     write_ctranslate2(tmp_path / "model", bundle)
     assert_same_translations(bundle, tmp_path / "model")
+
+
+@pytest.mark.parametrize("quantization", ["float32", "float16", "int8"])
+def test_writing_leaves_the_model_as_it_was(quantization: Any, tmp_path: Path) -> None:
+    bundle = random_bundle({})
+    before = {name: weight.clone() for name, weight in bundle.model.state_dict().items()}
+    write_ctranslate2(tmp_path / "model", bundle, quantization=quantization)
+    for name, weight in bundle.model.state_dict().items():
+        assert torch.equal(weight, before[name]), name
 
 
 @pytest.mark.parametrize(("quantization", "limit"), [("float16", 0.02), ("int8", 0.6)])

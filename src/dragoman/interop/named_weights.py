@@ -40,9 +40,9 @@ class NamedWeights:
         return name in self._weights
 
     def take(self, name: str) -> Array:
-        """Hand out one weight, in its own shape."""
+        """Hand out a copy of one weight, in its own shape: who quantizes it does so in place."""
         self._left.discard(self._same[name])
-        return np.ascontiguousarray(self._weights[name])
+        return np.array(self._weights[name], order="C")
 
     def refuse_left(self, form: str) -> None:
         """See that all weights have been handed out.
