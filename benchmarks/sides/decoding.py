@@ -5,7 +5,6 @@ log-probability a piece. Every side is given sources without and gives translati
 symbol. All that the benchmark knows of a library's decoding is in this file.
 """
 
-import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,12 +51,13 @@ def dragoman(job: dict[str, Any]) -> Side:
     from dragoman.translator import Translator
 
     torch.set_num_threads(1)
-    options: dict[str, Any] = {}
-    if "workers" in inspect.signature(decode).parameters:  # threads of one engine, one core each
-        options["workers"] = job["threads"]
     translator = Translator.load(
         job["model"], device="cpu", engine=job["engine"], dtype=job["precision"]
     )
+    engine: Any = translator.engine
+    engine.batch_tokens = None  # those of the setting
+    if job["engine"] == "fused":
+        engine.workers = job["threads"]  # batches at a time, one thread each
 
     def run(sources: Sequence[Ids], beam: int, setting: Any) -> list[Ids]:
         config = BeamSearch(
@@ -67,12 +67,10 @@ def dragoman(job: dict[str, Any]) -> Side:
             patience=1.0 if beam > 1 else None,
             max_length=LONGEST,
         )
-        found = decode(
-            translator.model, sources, config, translator.special, batch_tokens=setting, **options
-        )
+        found = decode(engine, sources, config, translator.special, batch_tokens=setting)
         return [[] if isinstance(each, PrefixTooLong) else list(each[0].ids) for each in found]
 
-    return Side(run, (1024, 2048, 4096))
+    return Side(run, (512, 1024, 2048))
 
 
 def ctranslate2(job: dict[str, Any]) -> Side:

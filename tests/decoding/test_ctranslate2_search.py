@@ -11,10 +11,9 @@ from dragoman.bundle import Bundle
 from dragoman.decoding import (
     BannedPhrases,
     BeamSearch,
-    CTranslate2Model,
+    CTranslate2Engine,
     PrefixTooLong,
     decode,
-    decode_with_ctranslate2,
     load_ctranslate2,
 )
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
@@ -39,16 +38,17 @@ def bundle() -> Bundle:
 
 
 @pytest.fixture(scope="module")
-def model(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> CTranslate2Model:
+def model(bundle: Bundle, tmp_path_factory: pytest.TempPathFactory) -> CTranslate2Engine:
     folder = tmp_path_factory.mktemp("folder") / "ctranslate2"
     write_ctranslate2(folder, bundle, positions=64)
-    return load_ctranslate2(folder, workers=2)
+    assert isinstance(bundle.model, EncoderDecoder)
+    return CTranslate2Engine(bundle.model, load_ctranslate2(folder, workers=2))
 
 
-def both(bundle: Bundle, model: CTranslate2Model, config: BeamSearch, **options: Any) -> Any:
+def both(bundle: Bundle, model: CTranslate2Engine, config: BeamSearch, **options: Any) -> Any:
     assert isinstance(bundle.model, EncoderDecoder)
     ours = decode(bundle.model, sources(), config, SPECIAL, **options)
-    return ours, decode_with_ctranslate2(model, sources(), config, SPECIAL, **options)
+    return ours, decode(model, sources(), config, SPECIAL, **options)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def both(bundle: Bundle, model: CTranslate2Model, config: BeamSearch, **options:
 )
 @pytest.mark.parametrize("batch_tokens", [16, 4096])
 def test_it_finds_what_we_find(
-    controls: dict[str, Any], batch_tokens: int, bundle: Bundle, model: CTranslate2Model
+    controls: dict[str, Any], batch_tokens: int, bundle: Bundle, model: CTranslate2Engine
 ) -> None:
     config = BeamSearch(**controls)
     ours, theirs = both(bundle, model, config, batch_tokens=batch_tokens)
@@ -81,7 +81,7 @@ def test_it_finds_what_we_find(
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_forced_prefixes_are_obeyed_and_count_in_the_score(
-    beam: int, bundle: Bundle, model: CTranslate2Model
+    beam: int, bundle: Bundle, model: CTranslate2Engine
 ) -> None:
     prefixes: list[tuple[int, ...]] = [() if n % 3 else (30 + n, 40) for n in range(12)]
     config = BeamSearch(beam=beam, patience=1.0, max_length=12)
@@ -99,38 +99,36 @@ def test_forced_prefixes_are_obeyed_and_count_in_the_score(
         )
 
 
-def test_a_prefix_that_leaves_no_room_says_so(model: CTranslate2Model) -> None:
+def test_a_prefix_that_leaves_no_room_says_so(model: CTranslate2Engine) -> None:
     config = BeamSearch(max_length=3)
-    found = decode_with_ctranslate2(
-        model, [[5], [6]], config, SPECIAL, prefixes=[(7, 8, 9), (7, 8)]
-    )
+    found = decode(model, [[5], [6]], config, SPECIAL, prefixes=[(7, 8, 9), (7, 8)])
     assert found[0] == PrefixTooLong(3, 3)
     assert not isinstance(found[1], PrefixTooLong)
 
 
-def test_a_prefix_with_the_end_is_a_mistake_of_the_caller(model: CTranslate2Model) -> None:
-    with pytest.raises(ValueError, match="sentence 0 holds the end"):
-        decode_with_ctranslate2(model, [[5]], BeamSearch(), SPECIAL, prefixes=[(SPECIAL.end,)])
+def test_a_prefix_with_the_end_is_a_mistake_of_the_caller(model: CTranslate2Engine) -> None:
+    with pytest.raises(ValueError, match="prefixes: one holds the end symbol"):
+        decode(model, [[5]], BeamSearch(), SPECIAL, prefixes=[(SPECIAL.end,)])
 
 
-def test_no_sources_and_empty_sources_have_answers(model: CTranslate2Model) -> None:
-    assert decode_with_ctranslate2(model, [], BeamSearch(), SPECIAL) == []
-    (found,) = decode_with_ctranslate2(model, [[]], BeamSearch(), SPECIAL)
+def test_no_sources_and_empty_sources_have_answers(model: CTranslate2Engine) -> None:
+    assert decode(model, [], BeamSearch(), SPECIAL) == []
+    (found,) = decode(model, [[]], BeamSearch(), SPECIAL)
     assert not isinstance(found, PrefixTooLong)
     assert (found[0].ids, len(found[0].log_probs), found[0].truncated) == ((), 1, False)
 
 
-def test_a_source_beyond_the_positions_is_refused(model: CTranslate2Model) -> None:
-    with pytest.raises(ValueError, match="source 1: 65 pieces with the end symbol, the model has"):
-        decode_with_ctranslate2(model, [[5], [5] * 64], BeamSearch(beam=1), SPECIAL)
+def test_a_source_beyond_the_positions_is_refused(model: CTranslate2Engine) -> None:
+    with pytest.raises(ValueError, match="a source has 65 pieces with the end symbol, the CTr"):
+        decode(model, [[5], [5] * 64], BeamSearch(beam=1), SPECIAL)
 
 
-def test_controls_it_has_not_are_refused_by_name_and_together(model: CTranslate2Model) -> None:
+def test_controls_it_has_not_are_refused_by_name_and_together(model: CTranslate2Engine) -> None:
     config = BeamSearch(
         groups=2, coverage=0.1, repetition_penalty=1.2, min_length=2, no_repeat_ngram=3
     )
     with pytest.raises(ConfigError) as caught:
-        decode_with_ctranslate2(model, [[5]], config, SPECIAL, ban=BannedPhrases([[7]]))
+        decode(model, [[5]], config, SPECIAL, ban=BannedPhrases([[7]]))
     assert {mistake.place for mistake in caught.value.mistakes} == {
         "groups",
         "coverage",

@@ -10,6 +10,7 @@ from dragoman.bundle import load_bundle, save_bundle
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop import CTRANSLATE2_FOLDER, write_ctranslate2
 from dragoman.translator import Translator
+from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from tests.fixtures import GERMAN, tiny_bundle, tiny_folder
 
 pytest.importorskip("ctranslate2", reason="needs ctranslate2: the extra ct2")
@@ -46,6 +47,7 @@ def test_a_folder_of_other_weights_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_devices_are_refused(tmp_path: Path) -> None:
-    folder = tiny_folder(tmp_path / "model")
+    bundle = tiny_bundle()
+    bundle.model.to("meta")
     with pytest.raises(ConfigError, match="device: 'meta' is not offered by the engine ctransl"):
-        Translator.load(folder, engine="ctranslate2", device="meta")
+        ctranslate2_engine(tmp_path, bundle, "auto")

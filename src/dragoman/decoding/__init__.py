@@ -1,13 +1,16 @@
 """Search; sees ids and log-probabilities, never text or files."""
 
 from dragoman.decoding.beam import search
+from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.ctranslate2_model import CTranslate2Model, load_ctranslate2
-from dragoman.decoding.ctranslate2_search import decode_with_ctranslate2
-from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.ctranslate2_search import CTranslate2Engine
+from dragoman.decoding.engine import decode
+from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -25,9 +28,12 @@ __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "CTranslate2Engine",
     "CTranslate2Model",
     "CoveringSession",
+    "Engine",
     "FinalScore",
+    "FusedEngine",
     "Hypothesis",
     "LengthForm",
     "ModelSession",
@@ -35,13 +41,14 @@ __all__ = [
     "Sampling",
     "Session",
     "Symbols",
+    "TorchEngine",
     "Verdict",
     "acceptance",
     "acceptance_rate",
+    "choose_engine",
     "continue_texts",
     "coverage_penalty",
     "decode",
-    "decode_with_ctranslate2",
     "draw_pieces",
     "emitted",
     "expected_tokens",

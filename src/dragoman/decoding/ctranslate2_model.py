@@ -1,11 +1,11 @@
 """A CTranslate2 model as it lies in a folder: loaded, with the names of its pieces."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dragoman.decoding.engines import cores
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
 
 
@@ -17,6 +17,7 @@ class CTranslate2Model:
         translator: of the library; Any, as it has no types.
         source: names of the source pieces by id.
         target: names of the target pieces by id.
+        workers: batches it translates at a time.
         positions: how many pieces a text may have, the end symbol included; None is no limit.
         digest: of the weights it was written from; empty when another program wrote it.
     """
@@ -24,6 +25,7 @@ class CTranslate2Model:
     translator: Any
     source: tuple[str, ...]
     target: tuple[str, ...]
+    workers: int = 1
     positions: int | None = None
     digest: str = ""
 
@@ -58,13 +60,14 @@ def load_ctranslate2(
     if compute_type != "default" and compute_type not in known:
         choices = ", ".join(["auto", *sorted(known)])
         raise ConfigError("dtype", f"{compute_type!r} is not a choice", f"choose from {choices}")
-    options = {"inter_threads": workers or os.cpu_count() or 1, "intra_threads": 1}
+    workers = cores() if workers is None else workers
+    options = {"inter_threads": workers, "intra_threads": 1}
     try:
         translator = library.Translator(str(folder), compute_type=compute_type, **options)
     except (RuntimeError, ValueError) as error:
         raise ModelError(f"{folder}: cannot be read: {error}") from None
-    digest = str(ours.get("weights", ""))
-    return CTranslate2Model(translator, source, target, ours.get("positions"), digest)
+    positions, digest = ours.get("positions"), str(ours.get("weights", ""))
+    return CTranslate2Model(translator, source, target, workers, positions, digest)
 
 
 def _library() -> Any:  # Any: it has no types

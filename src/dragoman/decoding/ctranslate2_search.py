@@ -1,4 +1,4 @@
-"""A CTranslate2 model behind the interface of ``decode``: ids in, hypotheses out.
+"""A CTranslate2 model as an engine: ids in, hypotheses out.
 
 The library has its own search (version 4.8). What it does otherwise than ``search``:
 
@@ -17,68 +17,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from dragoman.data import group_by_length
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.ctranslate2_model import CTranslate2Model
-from dragoman.decoding.hypothesis import Hypothesis
-from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.errors import ConfigError, Mistake
-from dragoman.tokenization import SpecialIds
+from dragoman.models import SequenceToSequence
 
 Ids = tuple[int, ...]
+_SCORED = 64  # translations read at a time
 OFF = "leave it out, or use another engine"
-
-
-def decode_with_ctranslate2(
-    model: CTranslate2Model,
-    sources: Sequence[Sequence[int]],
-    config: BeamSearch,
-    special: SpecialIds,
-    *,
-    batch_tokens: int = 4096,
-    prefixes: Sequence[Sequence[int]] | None = None,
-    ban: Ban | None = None,
-) -> list[list[Hypothesis] | PrefixTooLong]:
-    """Search for the best translations of many sources, as ``decode`` does.
-
-    Args:
-        model: runs as many batches at a time as it was loaded with.
-        sources: bare piece ids, without the end symbol.
-        config: how to search.
-        special: ids that are never text.
-        batch_tokens: most source slots in a batch.
-        prefixes: ids that each translation must begin with; may be empty.
-        ban: is refused.
-
-    Returns:
-        For each source at most ``n_best`` hypotheses by falling score, or why there are none.
-
-    Raises:
-        ConfigError: the search has controls that the library has not, all of them at once.
-        ValueError: a source is longer than the positions of the model, or a prefix holds the end
-            symbol.
-    """
-    mistakes = [*_beyond(config, ban)]
-    if mistakes:
-        raise ConfigError.together(mistakes)
-    asked = [()] * len(sources) if prefixes is None else prefixes
-    most = 1 << 30 if model.positions is None else model.positions
-    jobs: list[_Job] = []
-    found: list[list[Hypothesis] | PrefixTooLong] = [[] for _ in sources]
-    for number, (source, prefix) in enumerate(zip(sources, asked, strict=True)):
-        job = _Job(number, tuple(source), tuple(prefix), min(config.limit(len(source)), most))
-        job.check(most, special.end)
-        too_long = prefix_too_long(prefix, job.limit)
-        if too_long is None:
-            jobs.append(job)
-        else:
-            found[number] = too_long
-    run = _Run(model, config, special, batch_tokens)
-    for job, hypotheses in zip(jobs, run.translate(jobs), strict=True):
-        found[job.number] = hypotheses
-    return found
 
 
 def _beyond(config: BeamSearch, ban: Ban | None) -> Iterator[Mistake]:
@@ -106,15 +54,6 @@ class _Job:
     prefix: Ids
     limit: int  # most pieces generated, prefix and end symbol included
 
-    def check(self, positions: int, end: int) -> None:
-        if len(self.source) + 1 > positions:
-            raise ValueError(
-                f"source {self.number}: {len(self.source) + 1} pieces with the end symbol, the "
-                f"model has {positions} positions"
-            )
-        if end in self.prefix:
-            raise ValueError(f"prefixes: {self.prefix} in sentence {self.number} holds the end")
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -126,14 +65,66 @@ class _Found:
         return len(self.ids) + self.ended
 
 
-class _Run:
-    """One call of ``decode_with_ctranslate2``."""
+class CTranslate2Engine:
+    """The library's own search; see ``Engine``, and the head of this file.
 
-    def __init__(
-        self, model: CTranslate2Model, config: BeamSearch, special: SpecialIds, batch_tokens: int
-    ) -> None:
-        self.model, self.config, self.special = model, config, special
-        self.batch_tokens = batch_tokens
+    Args:
+        model: ours, of the same weights; says what the ids are.
+        loaded: the library's form of it.
+    """
+
+    def __init__(self, model: SequenceToSequence, loaded: CTranslate2Model) -> None:
+        self.model, self.loaded = model, loaded
+        self.workers = loaded.workers
+        self.batch_tokens: int | None = 1024
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        config: BeamSearch,
+        symbols: Symbols,
+        limits: Sequence[int],
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        ban: Ban | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Search a batch; arguments and result are those of ``dragoman.decoding.search``.
+
+        Raises:
+            ConfigError: the search has controls that the library has not, all of them at once.
+            ValueError: a source is longer than the positions of the model, or a prefix holds the
+                end symbol.
+        """
+        if mistakes := [*_beyond(config, ban)]:
+            raise ConfigError.together(mistakes)
+        asked = [()] * len(sources) if prefixes is None else prefixes
+        most = 1 << 30 if self.loaded.positions is None else self.loaded.positions
+        if (longest := max(map(len, sources), default=0)) > most:
+            raise ValueError(
+                f"a source has {longest} pieces with the end symbol, the CTranslate2 model "
+                f"{most} positions"
+            )
+        if any(symbols.end in prefix for prefix in asked):
+            raise ValueError("prefixes: one holds the end symbol")
+        jobs = [
+            _Job(number, tuple(source[:-1]), tuple(prefix), min(limit, most))
+            for number, (source, prefix, limit) in enumerate(
+                zip(sources, asked, limits, strict=True)
+            )
+            if prefix_too_long(prefix, min(limit, most)) is None
+        ]
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        answers = _Run(self.loaded, config, symbols).translate(jobs)
+        for job, hypotheses in zip(jobs, answers, strict=True):
+            found[job.number] = hypotheses
+        return found
+
+
+class _Run:
+    """The search of one batch."""
+
+    def __init__(self, model: CTranslate2Model, config: BeamSearch, symbols: Symbols) -> None:
+        self.model, self.config, self.symbols = model, config, symbols
         self.ids = {name: number for number, name in enumerate(model.target)}
 
     def translate(self, jobs: Sequence[_Job]) -> list[list[Hypothesis]]:
@@ -144,56 +135,43 @@ class _Run:
         makes room for all. It does not run empty sources: their translation is their prefix.
         """
         found = {job.number: [_Found(job.prefix, True)] for job in jobs if not job.source}
-        groups = list(self._groups([job for job in jobs if job.source]))
-        found |= self._wait(groups, [self._search(group) for group in groups])
-        again = [[job] for job in jobs if self._met_limit(job, found[job.number])]
-        found |= self._wait(again, [self._search(group, alone=True) for group in again])
+        whole = [job for job in jobs if job.source]
+        for group in ([j for j in whole if not j.prefix], [j for j in whole if j.prefix]):
+            found |= self._search(group)  # prefixes apart: they change how others end
+        for job in jobs:
+            if self._met_limit(job, found[job.number]):
+                found |= self._search([job], alone=True)
         return self._score(jobs, [found[job.number] for job in jobs])
-
-    def _wait(
-        self, groups: Sequence[Sequence[_Job]], waiting: Sequence[Sequence[Any]]
-    ) -> dict[int, list[_Found]]:
-        return {
-            job.number: self._read(result.result())
-            for group, results in zip(groups, waiting, strict=True)
-            for job, result in zip(group, results, strict=True)
-        }
 
     def _met_limit(self, job: _Job, found: Sequence[_Found]) -> bool:
         if self.config.beam == 1:
             return any(each.length > job.limit for each in found)
         return any(each.length > job.limit or not each.ended for each in found)
 
-    def _groups(self, jobs: Sequence[_Job]) -> Iterator[list[_Job]]:
-        """Put sources of like length together; prefixes apart, which change how others end."""
-        for some in ([j for j in jobs if not j.prefix], [j for j in jobs if j.prefix]):
-            lengths = np.array([len(job.source) + 1 for job in some], dtype=np.int64)
-            for group in group_by_length(lengths, self.batch_tokens):
-                yield [some[int(row)] for row in group]
-
-    def _search(self, group: Sequence[_Job], *, alone: bool = False) -> list[Any]:
-        """Begin to search; the library answers with what has a ``result``, in order."""
-        config, special = self.config, self.special
+    def _search(self, group: Sequence[_Job], *, alone: bool = False) -> dict[int, list[_Found]]:
+        """Give by number of the job what the library finds."""
+        if not group:
+            return {}
+        config, names = self.config, self.model.target
         patience = 1.0 if config.patience is None or config.beam == 1 else config.patience
         if alone and config.beam > 1:
             patience *= 2
         prefixes = [self._target(job.prefix) for job in group]
-        never = (special.padding, special.start, special.unknown)
-        return self.model.translator.translate_batch(
+        results = self.model.translator.translate_batch(
             [self._source(job) for job in group],
             target_prefix=prefixes if any(prefixes) else None,
-            asynchronous=True,
             beam_size=config.beam,
             patience=patience,
             num_hypotheses=max(1, int(config.beam * patience + 0.5)),
             length_penalty=0.0 if config.length_penalty == "none" else config.alpha,
             no_repeat_ngram_size=config.no_repeat_ngram,
-            suppress_sequences=[[self.model.target[piece]] for piece in sorted(set(never))],
+            suppress_sequences=[[names[piece]] for piece in sorted(set(self.symbols.banned))],
             return_end_token=True,
             max_input_length=0,
             max_decoding_length=max(job.limit for job in group),
             min_decoding_length=max(0, config.min_length - 1),
         )
+        return {job.number: self._read(result) for job, result in zip(group, results, strict=True)}
 
     def _source(self, job: _Job) -> list[str]:
         return [self.model.source[piece] for piece in job.source]
@@ -206,7 +184,7 @@ class _Run:
         found: list[_Found] = []
         for names in result.hypotheses:
             ids = tuple(self.ids[name] for name in names)
-            ended = bool(ids) and ids[-1] == self.special.end
+            ended = bool(ids) and ids[-1] == self.symbols.end
             found.append(_Found(ids[:-1] if ended else ids, ended))
         return found
 
@@ -215,21 +193,15 @@ class _Run:
     ) -> list[list[Hypothesis]]:
         """Read every translation at once for the log-probabilities of its pieces."""
         rows = [(number, f) for number, each in enumerate(found) for f in _complete(each)]
-        lengths = [len(jobs[number].source) + f.length for number, f in rows]
-        results: list[Any] = [None] * len(rows)
-        batches = group_by_length(np.array(lengths, dtype=np.int64), 2 * self.batch_tokens)
-        for group in [[int(row) for row in batch] for batch in batches]:
-            answers = self.model.translator.score_batch(
-                [self._source(jobs[rows[row][0]]) for row in group],
-                [self._target(rows[row][1].ids) for row in group],
-                max_input_length=0,
-                asynchronous=True,
-            )
-            for row, answer in zip(group, answers, strict=True):
-                results[row] = answer
+        results: list[Any] = self.model.translator.score_batch(
+            [self._source(jobs[number]) for number, _ in rows],
+            [self._target(f.ids) for _, f in rows],
+            max_batch_size=_SCORED,
+            max_input_length=0,
+        )
         hypotheses: list[list[Hypothesis]] = [[] for _ in jobs]
         for (number, f), result in zip(rows, results, strict=True):
-            log_probs = tuple(map(float, result.result().log_probs))[: f.length]
+            log_probs = tuple(map(float, result.log_probs))[: f.length]
             score = self.config.final_score.of(sum(log_probs), f.length)
             hypotheses[number].append(Hypothesis(f.ids, log_probs, score, not f.ended))
         for each in hypotheses:

@@ -12,12 +12,13 @@ from typing import Any, Literal, get_args
 
 from dragoman.atomic import new_folder
 from dragoman.bundle import Bundle, model_weights
-from dragoman.decoding import CTranslate2Model, load_ctranslate2
+from dragoman.decoding import CTranslate2Engine, load_ctranslate2
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
 from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 from dragoman.interop.ctranslate2_parts import transformer
 from dragoman.interop.named_weights import NamedWeights
 from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Sinusoidal
+from dragoman.nn import EncoderDecoder
 from dragoman.tokenization import Tokenizer
 
 CTRANSLATE2_FOLDER = "ctranslate2"  # inside a model folder
@@ -67,7 +68,7 @@ def write_ctranslate2(
 
 def read_ctranslate2(
     folder: Path, bundle: Bundle, *, compute_type: str = "default", workers: int | None = None
-) -> CTranslate2Model:
+) -> CTranslate2Engine:
     """Load what ``write_ctranslate2`` wrote into a model folder, and see that it is that model.
 
     Args:
@@ -93,7 +94,8 @@ def read_ctranslate2(
     model = load_ctranslate2(inside, compute_type=compute_type, workers=workers)
     if model.digest != weights_digest(bundle):
         raise ModelError(f"{inside}: was not written from the weights beside it; {write}")
-    return model
+    assert isinstance(bundle.model, EncoderDecoder)  # no other is written
+    return CTranslate2Engine(bundle.model, model)
 
 
 def weights_digest(bundle: Bundle) -> str:

@@ -1,21 +1,29 @@
 """Text in, text out: the few lines most users need."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import pad_rows
-from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, PrefixTooLong, decode
-from dragoman.device import choose_device, choose_dtype
+from dragoman.decoding import (
+    BeamSearch,
+    Engine,
+    Hypothesis,
+    LengthForm,
+    PrefixTooLong,
+    TorchEngine,
+    choose_engine,
+    decode,
+)
+from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.banned_words import BannedWords
-from dragoman.translator.engines import Decode, ctranslate2_decode
+from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
@@ -46,12 +54,13 @@ class Translator:
 
     Args:
         bundle: model, config and tokenizers; ``load`` reads them from a folder.
+        engine: what searches; the model itself unless given.
 
     Raises:
         ModelError: the model has no decoder that reads a source.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, engine: Engine | None = None) -> None:
         if isinstance(bundle.model, CausalLM | EncoderOnly):
             use = "generate (dragoman.LanguageModel in Python)"
             if isinstance(bundle.model, EncoderOnly):
@@ -61,7 +70,7 @@ class Translator:
                 f"dragoman {use}"
             )
         self.bundle, self.model = bundle, bundle.model
-        self._decode: Decode = partial(decode, bundle.model)
+        self.engine = TorchEngine(bundle.model) if engine is None else engine
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
 
@@ -72,38 +81,42 @@ class Translator:
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", engine: str = "auto"
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        engine: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
     ) -> "Translator":
         """Read a model or run folder.
 
         Args:
             folder: holds ``config.json``, weights and tokenizers.
             device: ``auto`` takes a GPU when there is one.
-            dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
-            engine: ``torch``; ``auto`` is the same; ``ctranslate2`` runs the model that
-                ``dragoman.interop.write_ctranslate2`` wrote into the folder.
+            dtype: ``float32``, ``bfloat16``, ``float16``, or with ``fused`` ``int8``; ``auto`` is
+                float32.
+            engine: ``torch``, ``fused`` (Transformers on a CPU; extra ``fast``), or ``auto``: the
+                faster one, measured once for a machine and the shapes of a model; or
+                ``ctranslate2``, with what ``dragoman.interop.write_ctranslate2`` wrote into it.
+            say: is told what takes long.
 
         Raises:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
-            MissingExtraError: the engine is not installed.
         """
-        if engine not in ("auto", "torch", "ctranslate2"):
-            hint = "choose from auto, torch, ctranslate2"
-            raise ConfigError("engine", f"{engine!r} is not an engine", hint)
-        outside = engine == "ctranslate2"
-        bundle = load_bundle(Path(folder), "cpu" if outside else choose_device(device))
-        if not outside:
-            bundle.model.to(choose_dtype(dtype))
+        if engine == "ctranslate2" and device == "auto":
+            device = "cpu"
+        bundle = load_bundle(Path(folder), choose_device(device))
         try:
-            translator = cls(bundle)
+            made = cls(bundle)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
-        if outside:
-            translator._decode = ctranslate2_decode(
-                Path(folder), bundle, device=device, dtype=dtype
-            )
-        return translator
+        if engine == "ctranslate2":
+            made.engine = ctranslate2_engine(Path(folder), bundle, dtype)
+            return made
+        made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
+        return made
 
     def translate(
         self,
@@ -178,7 +191,8 @@ class Translator:
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         parts = [part for plan in plans for part in plan.parts]
         found = iter(
-            self._decode(
+            decode(
+                self.engine,
                 [part.ids for part in parts],
                 search,
                 self.special,
