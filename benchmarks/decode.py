@@ -11,6 +11,7 @@ import csv
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,7 @@ def _measure(options: argparse.Namespace, folder: Path) -> Table:
         "commit": commit(ROOT),
         "machine": machine(),
         "versions": versions([]),
-        "command": "python benchmarks/decode.py " + " ".join(_without_folders(sys.argv[1:])),
+        "command": "python benchmarks/decode.py " + shlex.join(_without_folders(sys.argv[1:])),
         "threads": options.threads,
         "model": about,
         "data": {name: each["about"] for name, each in data.items()},
