@@ -7,7 +7,6 @@ job names. Only here is PyTorch loaded, so the parent's memory is not part of an
 import json
 import math
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from process import busy_seconds, peak_bytes
 from workload import PlainBatch, Setup, as_table, read_batches, useful_flop, write_batches
 
 Table = dict[str, Any]  # Any: as JSON holds it
@@ -98,7 +98,7 @@ def side(job: Table) -> Table:
         "seconds": seconds[warm_up:],
         "others": others,
         "losses_nats": losses,
-        "peak_bytes": _peak_bytes(),
+        "peak_bytes": peak_bytes(),
     }
 
 
@@ -123,30 +123,20 @@ def _timed(steps: Iterator[float], warm_up: int) -> tuple[list[float], list[floa
     losses: list[float] = []
     seconds: list[float] = []
     start = time.perf_counter()
-    busy, own = _busy_seconds(), time.process_time()
+    busy, own = busy_seconds(), time.process_time()
     for loss in steps:
         now = time.perf_counter()
         losses.append(loss)
         seconds.append(now - start)
         if len(losses) == warm_up:
-            busy, own = _busy_seconds(), time.process_time()
+            busy, own = busy_seconds(), time.process_time()
         start = time.perf_counter()
     own = time.process_time() - own
     if busy is None:
         return losses, seconds, None
-    others = (_busy_seconds() or 0.0) - busy - own
+    others = (busy_seconds() or 0.0) - busy - own
     whole = sum(seconds[warm_up:]) * (os.cpu_count() or 1)
     return losses, seconds, max(0.0, others / whole)
-
-
-def _busy_seconds() -> float | None:
-    """Say how long all cores have worked since the start of the machine, or been taken away."""
-    file = Path("/proc/stat")
-    if not file.exists():
-        return None
-    user, nice, system, _, _, interrupts, soft, stolen, *_ = file.read_text().split()[1:]
-    ticks = sum(map(int, (user, nice, system, interrupts, soft, stolen)))
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _check(losses: Sequence[float], setup: Setup) -> None:
@@ -156,21 +146,6 @@ def _check(losses: Sequence[float], setup: Setup) -> None:
         raise SystemExit(f"the first loss is {losses[0]:.3f} nats, not near ln V = {uniform:.3f}")
     if not losses[-1] < losses[0]:
         raise SystemExit(f"the loss does not fall: {losses[0]:.3f} to {losses[-1]:.3f} nats")
-
-
-def _peak_bytes() -> int:
-    """Say the most memory this process held.
-
-    Linux lets a child begin with the ``ru_maxrss`` of its parent, so the kernel's own mark for this
-    program is preferred.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _sample(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 Table = dict[str, Any]  # Any: as JSON holds it
-NAMES = ("dragoman", "torch", "transformers", "joeynmt", "numpy")
+NAMES = ("dragoman", "torch", "transformers", "joeynmt", "ctranslate2", "numba", "numpy")
 
 
 def machine() -> Table:
@@ -73,7 +73,7 @@ def markdown(results: Table) -> str:
     """Write the results for a reader."""
     lines = [
         f"# One training step, {results['date']}",
-        _where(results),
+        machine_line(results),
         _what(results["setup"], results["text"]),
         _how(results),
         "\n".join(
@@ -98,7 +98,8 @@ def today() -> str:
     return date.today().isoformat()
 
 
-def _where(results: Table) -> str:
+def machine_line(results: Table) -> str:
+    """Say where and with what was measured."""
     machine = results["machine"]
     packages = ", ".join(f"{name} {version}" for name, version in results["versions"].items())
     return (
@@ -143,12 +144,12 @@ def _rows(results: Table) -> Iterator[str]:
             continue
         ratios = side["ratios"]
         peers = "; ".join(
-            f"{peer} {_spread(values)}" for peer, values in ratios.items() if peer != "fastest"
+            f"{peer} {spread(values)}" for peer, values in ratios.items() if peer != "fastest"
         )
-        fastest = f"**{_spread(ratios['fastest'])}**" if "fastest" in ratios else ""
+        fastest = f"**{spread(ratios['fastest'])}**" if "fastest" in ratios else ""
         others = "" if side["others"] is None else format(side["others"], ".0%")
         yield (
-            f"| {name} | {_spread(side['tokens_per_second'], ',.0f')} | {_shares(side)} "
+            f"| {name} | {spread(side['tokens_per_second'], ',.0f')} | {_shares(side)} "
             f"| {side['peak_bytes'] / 2**30:.2f} GiB | {others} | {fastest} | {peers} |"
         )
 
@@ -219,7 +220,8 @@ def _flop_a_token(results: Table) -> float:
     return runs[0]["flop"] / runs[0]["target_tokens"] if runs else 0.0
 
 
-def _spread(values: Sequence[float], form: str = ".2f") -> str:
+def spread(values: Sequence[float], form: str = ".2f") -> str:
+    """Say the median, and the least and most where there are several."""
     middle = format(statistics.median(values), form)
     if len(values) == 1:
         return middle

@@ -147,7 +147,7 @@ def translate(
         str,
         typer.Option(
             help="auto: the faster one, measured once for a machine and model; torch: any model "
-            "and device; fused: Transformers on a CPU, extra fast."
+            "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the folder."
         ),
     ] = "auto",
     format: Annotated[

@@ -4,6 +4,8 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
+from dragoman.decoding.ctranslate2_model import CTranslate2Model, load_ctranslate2
+from dragoman.decoding.ctranslate2_search import CTranslate2Engine
 from dragoman.decoding.drafted import Speculation, continue_drafted, decode_drafted, reader_of
 from dragoman.decoding.drafting import (
     CopyDrafts,
@@ -48,6 +50,8 @@ __all__ = [
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "CTranslate2Engine",
+    "CTranslate2Model",
     "CopyDrafts",
     "CoveringSession",
     "DraftCounts",
@@ -104,6 +108,7 @@ __all__ = [
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",
+    "load_ctranslate2",
     "mean_log_probs",
     "prefix_too_long",
     "reader_of",

@@ -52,7 +52,9 @@ def choose_engine(
     """
     if engine not in ENGINES:
         raise ConfigError(
-            "engine", f"{engine!r} is not an engine", f"choose from {', '.join(ENGINES)}"
+            "engine",
+            f"{engine!r} is not an engine",
+            f"choose from {', '.join(ENGINES)}, ctranslate2",
         )
     if dtype != "int8":
         choose_dtype(dtype)  # is it known?

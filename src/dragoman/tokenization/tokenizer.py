@@ -140,6 +140,11 @@ class Tokenizer:
         """Say which bytes of text each piece stands for; none for special symbols and tags."""
         return dict(self._bytes)
 
+    def names(self) -> list[str]:
+        """Name all pieces as ``tokenizer.json`` does, in the order of their ids."""
+        vocabulary = self._backend.get_vocab(with_added_tokens=True)
+        return sorted(vocabulary, key=vocabulary.__getitem__)
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Name ids for display: ``" word"``, ``"ing"``, ``"</s>"``, ``"<0xE2>"``.
 

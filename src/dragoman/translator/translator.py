@@ -30,6 +30,7 @@ from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.alignment import Head
 from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from dragoman.translator.draft import Draft
 from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
@@ -115,7 +116,8 @@ class Translator:
             dtype: ``float32``, ``bfloat16``, ``float16``, or with ``fused`` ``int8``; ``auto`` is
                 float32.
             engine: ``torch``, ``fused`` (Transformers on a CPU; extra ``fast``), or ``auto``: the
-                faster one, measured once for a machine and the shapes of a model.
+                faster one, measured once for a machine and the shapes of a model; or
+                ``ctranslate2``, with what ``dragoman.interop.write_ctranslate2`` wrote into it.
             say: is told what takes long.
             ensemble: folders of other models with the same vocabulary, which translate together
                 with the first; architectures may differ.
@@ -126,6 +128,8 @@ class Translator:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
         """
+        if engine == "ctranslate2" and device == "auto":
+            device = "cpu"
         bundle = load_bundle(Path(folder), choose_device(device))
         joined = None
         if ensemble:
@@ -134,6 +138,12 @@ class Translator:
             made = cls(bundle, ensemble=joined)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
+        if engine == "ctranslate2":
+            if ensemble:
+                hint = "set engine to torch, or leave the ensemble out"
+                raise ConfigError("engine", "ctranslate2 runs one model", hint)
+            made.engine = ctranslate2_engine(Path(folder), bundle, dtype)
+            return made
         made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
         return made
 

@@ -1,0 +1,17 @@
+"""Other formats; nothing outside this folder knows how they name or lay out weights."""
+
+from dragoman.interop.ctranslate2 import (
+    CTRANSLATE2_FOLDER,
+    Quantization,
+    read_ctranslate2,
+    write_ctranslate2,
+)
+from dragoman.interop.marian import to_marian
+
+__all__ = [
+    "CTRANSLATE2_FOLDER",
+    "Quantization",
+    "read_ctranslate2",
+    "to_marian",
+    "write_ctranslate2",
+]

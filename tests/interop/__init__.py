@@ -1,0 +1,1 @@
+"""Other formats, run by the libraries they belong to."""
