@@ -6,6 +6,14 @@ from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.engine import ModelSession, decode
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.required import (
+    NEVER,
+    Demand,
+    NoRoom,
+    RequiredPhrases,
+    RequiredTooLong,
+    required_too_long,
+)
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -20,15 +28,20 @@ from dragoman.decoding.speculative import (
 )
 
 __all__ = [
+    "NEVER",
     "Ban",
     "BannedPhrases",
     "BeamSearch",
     "CoveringSession",
+    "Demand",
     "FinalScore",
     "Hypothesis",
     "LengthForm",
     "ModelSession",
+    "NoRoom",
     "PrefixTooLong",
+    "RequiredPhrases",
+    "RequiredTooLong",
     "Sampling",
     "Session",
     "Symbols",
@@ -44,6 +57,7 @@ __all__ = [
     "filter_log_probs",
     "length_penalty",
     "prefix_too_long",
+    "required_too_long",
     "residual",
     "sample",
     "search",

@@ -1,6 +1,6 @@
 """Many sources through one model: batches by length, one encoder pass each, answers in order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -13,8 +13,9 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import CoveringModelSession, check_coverage
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.required import Demand, NoRoom, required_too_long
 from dragoman.decoding.session import Session
-from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds
@@ -81,7 +82,8 @@ def decode(
     batch_tokens: int = 4096,
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
-) -> list[list[Hypothesis] | PrefixTooLong]:
+    required: Sequence[Demand | None] | None = None,
+) -> list[list[Hypothesis] | NoRoom]:
     """Search for the best translations of many sources.
 
     Sentences are sorted by length into batches and put back in order; what is found for one does
@@ -95,6 +97,7 @@ def decode(
         batch_tokens: most source slots in a batch.
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
+        required: what every translation of a source must hold; None for nothing.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
@@ -111,18 +114,33 @@ def decode(
     symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
     asked = [()] * len(sources) if prefixes is None else prefixes
     most = model.max_target_length
-    found: list[list[Hypothesis] | PrefixTooLong] = [[] for _ in sources]
-    for group in group_by_length(np.array([len(source) + 1 for source in sources]), batch_tokens):
-        rows = [int(row) for row in group]
+    demands = [None] * len(sources) if required is None else required
+    found: list[list[Hypothesis] | NoRoom] = [[] for _ in sources]
+    for rows in _groups([len(source) + 1 for source in sources], demands, batch_tokens):
         limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
         with torch.inference_mode():
             source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
             session = _begin(model, source.to(device), config)
         wanted = [asked[row] for row in rows]
-        answers = search(session, config, symbols, limits, prefixes=wanted, ban=ban)
+        needed = [demand for row in rows if (demand := demands[row]) is not None] or None
+        answers = search(
+            session, config, symbols, limits, prefixes=wanted, ban=ban, required=needed
+        )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
-            found[row] = prefix_too_long(prefix, limit) or answer
+            too_long = required_too_long(demands[row], prefix, limit)
+            found[row] = prefix_too_long(prefix, limit) or too_long or answer
     return found
+
+
+def _groups(
+    lengths: Sequence[int], demands: Sequence[Demand | None], batch_tokens: int
+) -> Iterator[list[int]]:
+    """Batch sources by length; those of which something is required are on their own."""
+    free = [row for row, demand in enumerate(demands) if demand is None]
+    bound = [row for row, demand in enumerate(demands) if demand is not None]
+    for rows in (free, bound):
+        for group in group_by_length(np.array([lengths[row] for row in rows]), batch_tokens):
+            yield [rows[int(place)] for place in group]
 
 
 def _begin(model: SequenceToSequence, source: Tensor, config: BeamSearch) -> Session:

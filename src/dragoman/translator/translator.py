@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import pad_rows
-from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, NoRoom, decode
 from dragoman.device import choose_device, choose_dtype
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
@@ -263,19 +263,17 @@ class Translator:
             tuple(self.bundle.target_tokenizer.pieces(target_ids)),
         )
 
-    def _assemble(
-        self, plan: Plan, found: Sequence[Sequence[Hypothesis] | PrefixTooLong]
-    ) -> Translation:
+    def _assemble(self, plan: Plan, found: Sequence[Sequence[Hypothesis] | NoRoom]) -> Translation:
         if plan.copied:
             copied = Candidate(plan.text, 0.0, (), (), False)
             return Translation(plan.text, (copied,), copied=True)
-        errors = [str(part) for part in found if isinstance(part, PrefixTooLong)]
+        errors = [str(part) for part in found if isinstance(part, NoRoom)]
         if errors:
             return Translation(plan.text, (), error=errors[0])
         parts = [
             [self._candidate(hypothesis) for hypothesis in part]
             for part in found
-            if not isinstance(part, PrefixTooLong)
+            if not isinstance(part, NoRoom)
         ]
         if not parts:
             return Translation(plan.text, (), shortened=plan.shortened)
