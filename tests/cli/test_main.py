@@ -142,6 +142,26 @@ def test_controls_that_cannot_be_are_refused(
         assert message in capsys.readouterr().err
 
 
+def test_words_and_terms_are_required_and_named(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("# animals\nhund\thound|dog\n", encoding="utf-8")
+    standard_input(monkeypatch, b"der hund\n\nwir gehen\n")
+    command = ["translate", str(model), "--max-length", "20", "--json"]
+    assert main([*command, "--require", "the man", "--glossary", str(terms)]) == 0
+    found = list(map(json.loads, capfdbinary.readouterr().out.splitlines()))
+    assert [each["required"] for each in found] == [["the man", "hound|dog"], [], ["the man"]]
+    assert all("the man" in found[line]["text"] for line in (0, 2))
+    assert all(each["missing"] == [] for each in found)
+    terms.write_text("hund\n", encoding="utf-8")
+    assert main([*command, "--glossary", str(terms)]) == 2
+    assert b"terms.tsv: line 1: 1 column in place of 2" in capfdbinary.readouterr().err
+
+
 def test_json_lines_hold_text_score_and_pieces(
     model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -33,6 +33,7 @@ from dragoman.cli.options import (
     Device,
     Diversity,
     Dtype,
+    GlossaryFile,
     Groups,
     Input,
     Json,
@@ -42,6 +43,7 @@ from dragoman.cli.options import (
     NoRepeatNgram,
     Patience,
     RepetitionPenalty,
+    Require,
     WordReward,
 )
 from dragoman.cli.scoring import score
@@ -101,6 +103,8 @@ def translate(
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
     ban: Ban = None,
+    require: Require = None,
+    glossary: GlossaryFile = None,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -156,6 +160,8 @@ def translate(
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
         "banned_words": ban or (),
+        "required": require or (),
+        "glossary": () if glossary is None else dragoman.read_glossary(glossary),
         "too_long": too_long,
         "sentences": sentences,
         "batch_tokens": batch_tokens,

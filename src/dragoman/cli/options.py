@@ -68,6 +68,24 @@ Ban = Annotated[
         "repeated.",
     ),
 ]
+Require = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="WORDS",
+        help="Every translation holds this word or phrase, or one of several with | between; may "
+        "be repeated.",
+    ),
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossary",
+        metavar="FILE.tsv",
+        help="Source and target term a line: where a line holds the first as whole words, its "
+        "translation holds the second.",
+    ),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

@@ -86,5 +86,5 @@ class Segments:
 
 
 def _plain(translation: Any) -> dict[str, Any]:  # Any: naming the type loads torch
-    names = ("text", "score", "truncated", "flags")
+    names = ("text", "score", "truncated", "flags", "missing")
     return {**{name: getattr(translation, name) for name in names}, **asdict(translation)}

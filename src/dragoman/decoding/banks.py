@@ -1,11 +1,12 @@
 """One step of a search for translations that must hold something.
 
 In dynamic beam allocation (Post and Vilar 2018, arXiv 1804.06609) hypotheses are told apart by how
-much they still need: those in one state form a bank. Here they are told apart by the fewest pieces
-that remain, and each of the banks keeps a place. All candidates of a sentence are ordered by their
-rank in their bank, those of one rank by score (Hu et al. 2019, "Improved lexically constrained
-decoding for translation and monolingual rewriting"), so that places a bank cannot fill go to the
-others. A beam with fewer places than there are banks is widened to them.
+much they still need: those in one state form a bank, and each bank keeps places in the beam. Here a
+state is the number of pieces that remain. All candidates of a sentence are ordered by their rank in
+their bank (Hu et al. 2019, "Improved lexically constrained decoding for translation and monolingual
+rewriting"): first the best of each bank, those nearest to the end first, then the others by rank
+and score, so that places a bank cannot fill go to the rest. A beam with fewer places than there are
+banks is widened to them.
 
 Candidates are the best pieces of each hypothesis and those that bring it nearer to what is needed.
 
@@ -26,6 +27,7 @@ from dragoman.decoding.hypothesis import items
 from dragoman.decoding.required import Needs
 
 MOST_BANKS = 24  # what needs still more shares the last one
+_NONE = -1  # the bank of what is no candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class ByBanks:
         scores, grown = totals + pool.ranks, totals + pool.growth  # (R, N) each
         refuse_not_numbers(scores)
         remaining = self._remaining(rows, pool.pieces, scores, end, step)
-        scores = scores.masked_fill(remaining < 0, -math.inf)
+        scores = scores.masked_fill(remaining == _NONE, -math.inf)
 
         def by_sentence(x: Tensor) -> Tensor:
             return x.reshape(sentences, -1)
@@ -100,20 +102,20 @@ class ByBanks:
     def _remaining(
         self, rows: list[int], pieces: Tensor, scores: Tensor, end: int, step: Step
     ) -> Tensor:
-        """Say how many pieces remain after each candidate, (R, N); -1 where there is none."""
+        """Give the bank of each candidate: how many pieces remain, (R, N)."""
         count, width = pieces.size(1), step.totals.size(1)
         found: list[int] = []
         ids, values = items(pieces), items(scores)
         for place, (piece, score) in enumerate(zip(ids, values, strict=True)):
             if piece < 0 or score == -math.inf:
-                found.append(-1)
+                found.append(_NONE)
                 continue
             row = place // count
             if step.must[row // width] is not None:
                 found.append(0)
                 continue
             bank = self.needs.bank(rows[row], piece, end)
-            found.append(-1 if bank is None else bank)
+            found.append(_NONE if bank is None else bank)
         return torch.tensor(found).view(pieces.shape)
 
 
@@ -136,20 +138,21 @@ class _Pool:
 
 
 def _by_rank(scores: Tensor, remaining: Tensor) -> Tensor:
-    """Order candidates by rank in their bank, then by score; those without a bank come last.
+    """Order candidates as the module says; those that are none come last.
 
     Args:
         scores: (S, W·N).
-        remaining: their banks, (S, W·N); -1 is none.
+        remaining: their banks, (S, W·N).
 
     Returns:
         Columns, (S, W·N).
     """
     order = scores.argsort(dim=1, descending=True, stable=True)
     banks = remaining.gather(1, order)
-    bank = banks.clamp(max=MOST_BANKS - 1)[:, :, None] + 1
-    ranks = one_hot(bank[:, :, 0]).cumsum(1).gather(2, bank)[:, :, 0]
-    ranks = ranks.masked_fill(banks < 0, ranks.size(1) + 1)
+    bank = banks.clamp(max=MOST_BANKS - 1)[:, :, None] - _NONE
+    ranks = one_hot(bank[:, :, 0]).cumsum(1).gather(2, bank)[:, :, 0]  # from 1
+    ranks = torch.where(ranks == 1, bank[:, :, 0] - MOST_BANKS, ranks)  # best of a bank: 0 or less
+    ranks = ranks.masked_fill(banks == _NONE, ranks.size(1) + 1)
     return order.gather(1, ranks.argsort(dim=1, stable=True))
 
 

@@ -161,7 +161,7 @@ class Needs:
     ) -> "Needs":
         """Begin with one row of each of some sentences, which holds nothing."""
         banks = [
-            1 + still_to_come(demand, prefix) if number in numbers else 0
+            2 + still_to_come(demand, prefix) if number in numbers else 0  # a space may come in
             for number, (demand, prefix) in enumerate(zip(demands, prefixes, strict=True))
         ]
         return cls(demands, limits, banks, tuple(numbers), (0,) * len(numbers))

@@ -2,6 +2,7 @@
 
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
+from dragoman.translator.glossary import Glossary, read_glossary
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.planning import TooLong
 from dragoman.translator.scoring import (
@@ -23,6 +24,7 @@ __all__ = [
     "CorpusScore",
     "Flag",
     "Fragment",
+    "Glossary",
     "ScoredPair",
     "Tag",
     "TooLong",
@@ -34,6 +36,7 @@ __all__ = [
     "has_letters",
     "mean_log_prob",
     "one_line",
+    "read_glossary",
     "score_pairs",
     "split_sentences",
     "translate_fragments",

@@ -13,14 +13,15 @@ from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
-from dragoman.translator.banned_words import BannedWords
 from dragoman.translator.planning import Plan, Planner, TooLong
+from dragoman.translator.requirements import Required, Terms, WordMachines, verified
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.translation import Candidate, Translation
 from dragoman.translator.windows import windows
 
 NOTHING_LEFT = (
-    "no translation within the limit is left by what may not come; allow more, or a wider beam"
+    "no translation within the limit is left by what may not come and what must; allow more, "
+    "require less, or widen the beam"
 )
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
 
@@ -61,6 +62,7 @@ class Translator:
         self.bundle, self.model = bundle, bundle.model
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
+        self._words = WordMachines(bundle.source_tokenizer, bundle.target_tokenizer)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -107,6 +109,8 @@ class Translator:
         copy_without_letters: bool = True,
         target_language: str | None = None,
         banned_words: Sequence[str] = (),
+        required: Required = (),
+        glossary: Terms = (),
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -129,6 +133,11 @@ class Translator:
             banned_words: text that no translation holds, however it is cut into pieces; words and
                 phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
                 hold it.
+            required: phrases that every translation holds as whole words, whatever pieces spell
+                them; or a list for each text with those of its own. Of alternatives with ``|``
+                between, any one will do.
+            glossary: source and target terms; where a source term stands as whole words in a
+                segment, its target is required. See ``dragoman.translator.Glossary``.
             controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
                 ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
                 ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
@@ -137,17 +146,15 @@ class Translator:
             ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, or
                 ``coverage`` with a model that forms no attention weights, or
                 ``target_language`` is not one of the model's, or missing.
-            ValueError: ``prefix`` has another length than ``texts``.
+            ValueError: ``prefix`` or what is required has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
         if isinstance(texts, str) or isinstance(prefix, str):
             raise TypeError("texts and prefix are lists of strings, not one string")
-        if isinstance(banned_words, str):
-            raise TypeError("banned_words is a list of strings, not one string")
         search = BeamSearch(
             beam=beam, alpha=alpha, n_best=n_best, max_length=max_length, **controls
         )
-        ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
+        ban = self._words.ban(banned_words)
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
         if prefix is not None and len(prefix) != len(texts):
@@ -163,6 +170,7 @@ class Translator:
             lead=language_tag(self.bundle.source_tokenizer, target_language),
         )
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
+        bound = self._words.bind(plans, required, glossary)
         parts = [part for plan in plans for part in plan.parts]
         found = iter(
             decode(
@@ -173,9 +181,13 @@ class Translator:
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
                 ban=ban,
+                required=bound.demands,
             )
         )
-        return [self._assemble(plan, list(islice(found, len(plan.parts)))) for plan in plans]
+        return [
+            verified(self._assemble(plan, list(islice(found, len(plan.parts)))), phrases)
+            for plan, phrases in zip(plans, bound.phrases, strict=True)
+        ]
 
     def stream(
         self, texts: Iterable[str], *, at_once: int = 0, **options: Any
