@@ -6,6 +6,7 @@ from dragoman.decoding.continuation import continue_texts
 from dragoman.decoding.engine import ModelSession, decode
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.next_pieces import next_pieces, next_pieces_of
 from dragoman.decoding.required import (
     NEVER,
     Demand,
@@ -56,6 +57,8 @@ __all__ = [
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",
+    "next_pieces",
+    "next_pieces_of",
     "prefix_too_long",
     "required_too_long",
     "residual",

@@ -1,5 +1,6 @@
 """Text in, text out: the few lines most users need."""
 
+from dragoman.translator.alternatives import Alternative, word_place
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.glossary import Glossary, read_glossary
@@ -20,6 +21,7 @@ from dragoman.translator.windows import windows
 __all__ = [
     "FLAGS",
     "SOURCE_LIMIT",
+    "Alternative",
     "Candidate",
     "CorpusScore",
     "Flag",
@@ -41,4 +43,5 @@ __all__ = [
     "split_sentences",
     "translate_fragments",
     "windows",
+    "word_place",
 ]

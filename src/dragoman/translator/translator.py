@@ -13,6 +13,7 @@ from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.translator.alternatives import Alternative, find_alternatives, pieces_before
 from dragoman.translator.planning import Plan, Planner, TooLong
 from dragoman.translator.requirements import Required, Terms, WordMachines, verified
 from dragoman.translator.target_language import language_tag
@@ -204,6 +205,45 @@ class Translator:
         """
         for group in windows(texts, at_once or 2_000, size=len):
             yield from self.translate(group, **options)
+
+    def alternatives(
+        self,
+        source: str,
+        target: str,
+        position: int,
+        count: int = 5,
+        *,
+        search: BeamSearch | None = None,
+        target_language: str | None = None,
+    ) -> list[Alternative]:
+        """Say what else could stand at a place in a translation, and how it would go on.
+
+        Args:
+            source: raw text.
+            target: its translation, by whomever; what stands before the word is kept.
+            position: a character of the word (from 0), or of the white space before it.
+            count: most alternatives, at least 1.
+            search: how what follows is found; as ``translate`` does unless given.
+            target_language: as in ``translate``.
+
+        Returns:
+            By falling probability, the word that stands there among them if it is probable.
+
+        Raises:
+            ConfigError: ``target_language`` is not one of the model's, or missing.
+            DragomanError: what stands before is longer than the model or ``search`` allows.
+            ValueError: there is no such position, ``count`` is less than 1, or the source is
+                longer than the model takes.
+        """
+        if not 0 <= position <= len(target) or count < 1:
+            raise ValueError(f"position {position} of {len(target)}, count {count}")
+        tag = language_tag(self.bundle.source_tokenizer, target_language)
+        tokenizer = self.bundle.target_tokenizer
+        place = len(tokenizer.normalize(target[:position]))
+        beginning = pieces_before(tokenizer, tokenizer.normalize(target), place)
+        ids = [*tag, *self.bundle.source_tokenizer.encode(source)]
+        search = search or BeamSearch()
+        return find_alternatives(self.model, tokenizer, ids, beginning, search, count)
 
     def score(
         self,
