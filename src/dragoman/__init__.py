@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         score_pairs,
         translate_fragments,
         windows,
+        word_place,
     )
 
 _HOMES = {
@@ -118,6 +119,7 @@ _HOMES = {
     "translate_fragments": "dragoman.translator",
     "verify_resume": "dragoman.run",
     "windows": "dragoman.translator",
+    "word_place": "dragoman.translator",
 }
 _FOLDERS = (
     "data",
@@ -184,6 +186,7 @@ __all__ = [
     "translate_fragments",
     "verify_resume",
     "windows",
+    "word_place",
 ]
 
 

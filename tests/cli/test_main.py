@@ -162,6 +162,39 @@ def test_words_and_terms_are_required_and_named(
     assert b"terms.tsv: line 1: 1 column in place of 2" in capfdbinary.readouterr().err
 
 
+def test_alternatives_at_a_word_are_written_on_its_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command = ["translate", str(model), "--max-length", "9", "--alternatives", "3"]
+    standard_input(monkeypatch, b"wir gehen\n\n12\n")
+    assert main([*command, "--at", "2"]) == 0
+    lines = capfdbinary.readouterr().out.split(b"\n")
+    assert [line.count(b"\t") for line in lines] == [2, 0, 0, 0]
+    assert lines[1:] == [b"", b"12", b""]
+    standard_input(monkeypatch, b"wir gehen\n")
+    assert main([*command, "--json"]) == 0
+    (found,) = map(json.loads, capfdbinary.readouterr().out.splitlines())
+    assert len(found["alternatives"]) == 3
+    assert {*found["alternatives"][0]} == {"word", "probability", "text", "place"}
+    assert found["alternatives"][0]["text"] == found["text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at", "2"], "--at: says where --alternatives stand, and none are asked for"),
+        (["--alternatives", "2", "--n-best", "2"], "--alternatives: each completes one"),
+        (["--alternatives", "2", "--explain"], "--alternatives: are of lines of text, without"),
+        (["--alternatives", "2", "--ban", "a"], "--alternatives: are found without --ban"),
+    ],
+)
+def test_alternatives_with_what_does_not_go_with_them_are_refused(
+    model: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["translate", str(model), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_json_lines_hold_text_score_and_pieces(
     model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

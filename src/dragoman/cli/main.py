@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.alternatives import check_alternatives, finder
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.documents import Files, check_format, translate_document
@@ -26,6 +27,8 @@ from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import (
     Alpha,
+    Alternatives,
+    At,
     Ban,
     BatchTokens,
     Beam,
@@ -105,6 +108,8 @@ def translate(
     ban: Ban = None,
     require: Require = None,
     glossary: GlossaryFile = None,
+    alternatives: Alternatives = None,
+    at: At = None,
     too_long: Annotated[
         str, typer.Option(help="Lines longer than the model takes: split, cut or blank.")
     ] = "split",
@@ -167,6 +172,8 @@ def translate(
         "batch_tokens": batch_tokens,
         "target_language": target_language,
     }
+    lines_only = format == "text" and not explain
+    check_alternatives(alternatives, at, search, n_best=n_best, text=lines_only)
     if format != "text":
         filling = {"overwrite": overwrite, "review": review}
         if format == "tmx":
@@ -183,6 +190,7 @@ def translate(
         json_lines=json_lines,
         explain=explain,
         named=flags,
+        alternatives=finder(translator, alternatives, at or 1, search) if alternatives else None,
     )
     with lines_in(input) as lines, lines_out(output) as write:
         translations = translator.stream(

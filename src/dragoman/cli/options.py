@@ -86,6 +86,18 @@ GlossaryFile = Annotated[
         "translation holds the second.",
     ),
 ]
+Alternatives = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Write as many translations, tab between: with the most probable words at word --at, "
+        "each completed.",
+    ),
+]
+At = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of the word of --alternatives, from 1, which is the default."),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import dragoman
+from dragoman.cli.alternatives import Find, written
 from dragoman.cli.lines import say
 
 _MOST_NAMED = 20  # lines of one kind of flag
@@ -24,6 +25,7 @@ class Segments:
         tabs: whether tabs of a translation stay; they separate several.
         json_lines: write objects.
         explain: write what each score is made of.
+        alternatives: finds what else could stand in a translation, which is then written.
         named: whether to name lines whose translation looks wrong.
         flagged: how many lines have a flag, by flag.
         unfinished: lines of which only a part was translated, or nothing.
@@ -37,6 +39,7 @@ class Segments:
     json_lines: bool
     explain: bool
     named: bool
+    alternatives: Find | None = None
     flagged: Counter[str] = field(default_factory=Counter[str])
     odd: int = 0
     lines: int = 0
@@ -47,8 +50,14 @@ class Segments:
         for number, translation in enumerate(translations, start=1):
             self.lines = number
             self._remark(number, translation)
+            others = self.alternatives(translation) if self.alternatives else []
             if self.json_lines:
-                write(json.dumps({"line": number, **_plain(translation)}, ensure_ascii=False))
+                plain = {"line": number, **_plain(translation)}
+                if self.alternatives:
+                    plain["alternatives"] = [asdict(each) for each in others]
+                write(json.dumps(plain, ensure_ascii=False))
+            elif self.alternatives:
+                write(written(translation, others))
             elif self.explain:
                 for line in dragoman.explanation(translation, self.alpha):
                     write(line if line.startswith(" ") else f"line {number}: {line}")
