@@ -60,6 +60,8 @@ def pieces_before(tokenizer: Tokenizer, text: str, place: int) -> tuple[int, ...
     here = next((number for number, (_, end) in enumerate(spans) if end > place), len(ids))
     while 0 < here < len(ids) and not _begins_word(text, *spans[here]):
         here -= 1
+    if 0 < here < len(ids) and text[slice(*spans[here - 1])] == " ":
+        here -= 1  # a space on its own belongs to the word behind it
     return tuple(ids[:here])
 
 
