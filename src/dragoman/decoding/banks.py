@@ -24,9 +24,8 @@ from torch.nn.functional import one_hot
 from dragoman.decoding.candidates import Candidates
 from dragoman.decoding.growing import Chosen, Step, best_of_rows, refuse_not_numbers
 from dragoman.decoding.hypothesis import items
-from dragoman.decoding.required import Needs
+from dragoman.decoding.required import MOST_BANKS, Needs
 
-MOST_BANKS = 24  # what needs still more shares the last one
 _NONE = -1  # the bank of what is no candidate
 
 
@@ -45,8 +44,7 @@ class ByBanks:
     ) -> Chosen:
         """Choose among the rows of one group; ``starts`` says where they begin, (S, 1)."""
         sentences, width = step.totals.shape
-        banks = [min(self.needs.banks[number], MOST_BANKS) for number in self.needs.numbers]
-        beams = torch.tensor([max(beam, places) for places in banks])[:, None]  # (S, 1)
+        beams = torch.tensor(self.needs.beams(beam))[:, None]  # (S, 1)
         rows = items(starts + torch.arange(width))
         pool = self._pool(step, rows, beams, handicap)
         totals = step.totals.reshape(-1, 1)

@@ -13,7 +13,7 @@ from dragoman.decoding.beam import search
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import CoveringModelSession, check_coverage
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
-from dragoman.decoding.required import Demand, NoRoom, required_too_long
+from dragoman.decoding.required import Demand, NoRoom, required_too_long, widened
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.models import SequenceToSequence
@@ -116,7 +116,7 @@ def decode(
     most = model.max_target_length
     demands = [None] * len(sources) if required is None else required
     found: list[list[Hypothesis] | NoRoom] = [[] for _ in sources]
-    for rows in _groups([len(source) + 1 for source in sources], demands, batch_tokens):
+    for rows in _groups(sources, demands, config.beam, batch_tokens):
         limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
         with torch.inference_mode():
             source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
@@ -133,13 +133,18 @@ def decode(
 
 
 def _groups(
-    lengths: Sequence[int], demands: Sequence[Demand | None], batch_tokens: int
+    sources: Sequence[Sequence[int]],
+    demands: Sequence[Demand | None],
+    beam: int,
+    batch_tokens: int,
 ) -> Iterator[list[int]]:
-    """Batch sources by length; those of which something is required are on their own."""
+    """Batch sources by length; those of which something is required apart, as beams are wider."""
     free = [row for row, demand in enumerate(demands) if demand is None]
     bound = [row for row, demand in enumerate(demands) if demand is not None]
-    for rows in (free, bound):
-        for group in group_by_length(np.array([lengths[row] for row in rows]), batch_tokens):
+    widest = max((widened(beam, demand) for demand in demands if demand is not None), default=beam)
+    for rows, budget in ((free, batch_tokens), (bound, batch_tokens * beam // widest)):
+        lengths = np.array([len(sources[row]) + 1 for row in rows])
+        for group in group_by_length(lengths, budget):
             yield [rows[int(place)] for place in group]
 
 

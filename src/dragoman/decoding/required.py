@@ -17,6 +17,7 @@ from dragoman.decoding.hypothesis import items
 from dragoman.decoding.settings import PrefixTooLong
 
 NEVER = 1 << 30  # pieces; what cannot come
+MOST_BANKS = 24  # states of completion told apart; what needs still more shares the last one
 
 
 class Demand(Protocol):
@@ -131,6 +132,14 @@ def still_to_come(demand: Demand, prefix: Sequence[int]) -> int:
     return demand.remaining(state)
 
 
+def widened(beam: int, demand: Demand, prefix: Sequence[int] = ()) -> int:
+    """Say how many hypotheses of a sentence stay open: one of each bank at least.
+
+    There is a bank for each number of pieces that may remain; a space may come in between.
+    """
+    return max(beam, min(MOST_BANKS, 2 + still_to_come(demand, prefix)))
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What the open hypotheses of a search have brought of what they must hold; a value.
@@ -138,7 +147,7 @@ class Needs:
     Args:
         demands: of all sentences, by number.
         limits: most pieces of each, by number.
-        banks: in how many states of completion hypotheses of each are told apart, by number.
+        prefixes: what hypotheses of each begin with, by number.
         numbers: of the sentences still searched, (S,).
         states: of the demand, one per row, (R,).
         step: number of the next piece, from 1.
@@ -146,7 +155,7 @@ class Needs:
 
     demands: Sequence[Demand]
     limits: Sequence[int]
-    banks: Sequence[int]
+    prefixes: Sequence[Sequence[int]]
     numbers: tuple[int, ...]
     states: tuple[int, ...]
     step: int = 1
@@ -160,11 +169,11 @@ class Needs:
         numbers: Sequence[int],
     ) -> "Needs":
         """Begin with one row of each of some sentences, which holds nothing."""
-        banks = [
-            2 + still_to_come(demand, prefix) if number in numbers else 0  # a space may come in
-            for number, (demand, prefix) in enumerate(zip(demands, prefixes, strict=True))
-        ]
-        return cls(demands, limits, banks, tuple(numbers), (0,) * len(numbers))
+        return cls(demands, limits, prefixes, tuple(numbers), (0,) * len(numbers))
+
+    def beams(self, beam: int) -> list[int]:
+        """Say how many hypotheses of each sentence stay open, for at least as many."""
+        return [widened(beam, self.demands[n], self.prefixes[n]) for n in self.numbers]
 
     def demand(self, row: int) -> Demand:
         """Give what the sentence of a row must hold."""
