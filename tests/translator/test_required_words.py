@@ -1,4 +1,6 @@
 import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,10 +223,9 @@ def test_what_is_banned_and_required_leaves_nothing(translator: Translator) -> N
 
 
 def test_what_is_missing_is_flagged(translator: Translator) -> None:
-    from dataclasses import replace  # a search gives none, so one is made
-
     (found,) = translator.translate(GERMAN[:1], max_length=20, required=["the dog"])
     assert "missing-term" not in found.flags
+    # A search gives none, so one is made.
     lost = tuple(replace(each, missing=("the dog",)) for each in found.hypotheses)
     assert "missing-term" in replace(found, hypotheses=lost).flags
 
@@ -251,3 +252,12 @@ def test_machines_are_kept_from_call_to_call(translator: Translator) -> None:
     assert words.ban(["a", "b"]) is words.ban(["a", "b"])
     assert words.ban(["a"]) is not words.ban(["b"])
     assert words.ban([]) is None
+
+
+def test_machines_may_be_shared_by_threads() -> None:
+    options: dict[str, Any] = {"max_length": 14, "required": ["the dog"], "banned_words": ["a"]}
+    expected = [tiny_translator().translate([text], **options) for text in GERMAN * 2]
+    shared = tiny_translator()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: shared.translate([text], **options), GERMAN * 2))
+    assert found == expected
