@@ -32,6 +32,8 @@ def choose_dtype(name: str) -> torch.dtype:
     """
     choices = {"auto": torch.float32, "float32": torch.float32}
     choices |= {"bfloat16": torch.bfloat16, "float16": torch.float16}
+    if name == "int8":
+        raise ConfigError("dtype", "int8 is for translation on a CPU alone", "leave dtype out")
     if name not in choices:
         raise ConfigError("dtype", f"{name!r} is not a choice", f"choose from {', '.join(choices)}")
     return choices[name]

@@ -44,6 +44,8 @@ def beam_by_hand(
 ) -> Found:
     """Search with G beams of one width in lockstep, to the limit or until enough have ended.
 
+    Where a number is enough, only the best ``width`` candidates of a step can end.
+
     Gives what has ended by falling log-probability, each once, else what is open at the limit.
     """
     beams: list[Found] = [[(0.0, ())] for _ in range(groups)]
@@ -59,7 +61,8 @@ def beam_by_hand(
             ]
             grown.sort(key=lambda g: g[0] - diversity * chosen.get(g[2], 0), reverse=True)
             best = grown[: 1 if width == 1 else 2 * width]
-            ended |= {ids: total for total, ids, piece in best if piece == END}
+            may_end = best if enough == math.inf else best[:width]
+            ended |= {ids: total for total, ids, piece in may_end if piece == END}
             beams[group] = [(t, (*ids, piece)) for t, ids, piece in best if piece != END][:width]
             for _, ids in beams[group]:
                 chosen[ids[-1]] = chosen.get(ids[-1], 0) + 1

@@ -35,7 +35,6 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
-    Dtype,
     GlossaryFile,
     Groups,
     Input,
@@ -118,8 +117,16 @@ def translate(
     ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: Dtype = "auto",
-    engine: Annotated[str, typer.Option(help="auto, torch.")] = "auto",
+    dtype: Annotated[
+        str, typer.Option(help="auto (float32), float32, bfloat16, float16; int8 with fused.")
+    ] = "auto",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="auto: the faster one, measured once for a machine and model; torch: any model "
+            "and device; fused: Transformers on a CPU, extra fast."
+        ),
+    ] = "auto",
     format: Annotated[
         str, typer.Option(help="text: one segment a line; html, po, qt, tmx, xliff: a document.")
     ] = "text",
@@ -150,7 +157,9 @@ def translate(
     check_format(format, input, n_best=n_best, json_lines=json_lines)
     if explain and (json_lines or format != "text"):
         raise ConfigError("--explain", "is for lines of text, without --json", "leave it out")
-    load = partial(dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine)
+    load = partial(
+        dragoman.Translator.load, model, device=device, dtype=dtype, engine=engine, say=say
+    )
     search: dict[str, Any] = {  # Any: as the library has them
         "beam": beam,
         "alpha": alpha,

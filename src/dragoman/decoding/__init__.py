@@ -1,11 +1,14 @@
 """Search; sees ids and log-probabilities, never text or files."""
 
 from dragoman.decoding.beam import search
+from dragoman.decoding.choosing_engine import choose_engine
 from dragoman.decoding.constraints import Ban, BannedPhrases
 from dragoman.decoding.continuation import continue_texts
-from dragoman.decoding.engine import ModelSession, decode
+from dragoman.decoding.engine import decode
+from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.final_score import FinalScore, LengthForm, coverage_penalty, length_penalty
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.next_pieces import next_pieces, next_pieces_of
 from dragoman.decoding.required import (
     NEVER,
@@ -35,7 +38,9 @@ __all__ = [
     "BeamSearch",
     "CoveringSession",
     "Demand",
+    "Engine",
     "FinalScore",
+    "FusedEngine",
     "Hypothesis",
     "LengthForm",
     "ModelSession",
@@ -46,9 +51,11 @@ __all__ = [
     "Sampling",
     "Session",
     "Symbols",
+    "TorchEngine",
     "Verdict",
     "acceptance",
     "acceptance_rate",
+    "choose_engine",
     "continue_texts",
     "coverage_penalty",
     "decode",

@@ -31,7 +31,7 @@ _NONE = -1  # the bank of what is no candidate
 
 @dataclass(frozen=True, slots=True)
 class ByBanks:
-    """Chooses in place of ``growing.choose_best``; see there.
+    """Chooses for ``grow``.
 
     Args:
         needs: what the rows of this step still need.

@@ -20,7 +20,7 @@ import torch
 from dragoman.decoding.banks import ByBanks
 from dragoman.decoding.candidates import Candidates, Leaf, Past
 from dragoman.decoding.constraints import Ban, Guide
-from dragoman.decoding.growing import Choose, Step, choose_best, grow
+from dragoman.decoding.growing import Choose, Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.required import Demand, Needs, required_too_long
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
@@ -183,8 +183,8 @@ def _prospects(
     return hopeless, Needs.start(required, limits, prefixes, left)
 
 
-def _chooser(guide: Guide) -> Choose:
-    return choose_best if guide.needs is None else ByBanks(guide.needs)
+def _chooser(guide: Guide) -> Choose | None:
+    return None if guide.needs is None else ByBanks(guide.needs)
 
 
 def _done(

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from dragoman.decoding.engine import ModelSession
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, sample
 from dragoman.errors import ModelError
 from dragoman.nn import CausalLM

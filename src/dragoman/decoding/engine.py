@@ -1,80 +1,26 @@
-"""Many sources through one model: batches by length, one encoder pass each, answers in order."""
+"""Many sources through one engine: batches by length, several at a time, answers in order."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from dragoman.data import group_by_length, pad_rows
-from dragoman.decoding.beam import search
+from dragoman.data import group_by_length
 from dragoman.decoding.constraints import Ban
-from dragoman.decoding.covering import CoveringModelSession, check_coverage
+from dragoman.decoding.covering import check_coverage
+from dragoman.decoding.engines import Engine, TorchEngine, one_thread
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.required import Demand, NoRoom, required_too_long, widened
-from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.models import SequenceToSequence
-from dragoman.nn import CausalLM
 from dragoman.tokenization import SpecialIds
 
-
-class Cache(Protocol):
-    """What a model keeps between two steps: of hypotheses (rows), and of their sources."""
-
-    @property
-    def memory_visible(self) -> Tensor:
-        """Which source positions are real, boolean, (sources, 1, 1, S)."""
-        ...
-
-    def select(self, rows: Tensor | None, sources: Tensor | None) -> Self:
-        """Keep some of both; None keeps all as they are."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ModelSession:
-    """Sources being decoded by a model; see ``Session``.
-
-    Args:
-        model: in evaluation mode.
-        cache: what it keeps of the sources and of what was fed so far.
-    """
-
-    model: SequenceToSequence | CausalLM
-    cache: Cache
-
-    @classmethod
-    def start(cls, model: SequenceToSequence, source: Tensor) -> "ModelSession":
-        """Encode source ids (S, L), once."""
-        memory: Any = model.encode(source)  # Any: each model has its own kind
-        return cls(model, model.start(memory))
-
-    @property
-    def sentences(self) -> int:
-        """How many sentences S are being decoded."""
-        return self.cache.memory_visible.size(0)
-
-    @property
-    def device(self) -> torch.device:
-        """Where ids and indices are expected."""
-        return self.cache.memory_visible.device
-
-    def step(self, ids: Tensor) -> tuple[Tensor, "ModelSession"]:
-        """Feed ids (R,), get log-probabilities (R, V) in float32 and the session after."""
-        kept: Any = self.cache  # Any: the model's own kind
-        logits, cache = self.model.step(ids[:, None], kept)
-        return logits[:, 0].float().log_softmax(-1), ModelSession(self.model, cache)
-
-    def select(self, rows: Tensor, sentences: Tensor | None) -> "ModelSession":
-        """Keep rows and sentences."""
-        return ModelSession(self.model, self.cache.select(rows, sentences))
+Found = list[Hypothesis] | NoRoom
 
 
 def decode(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Engine,
     sources: Sequence[Sequence[int]],
     config: BeamSearch,
     special: SpecialIds,
@@ -83,18 +29,18 @@ def decode(
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
     required: Sequence[Demand | None] | None = None,
-) -> list[list[Hypothesis] | NoRoom]:
+) -> list[Found]:
     """Search for the best translations of many sources.
 
     Sentences are sorted by length into batches and put back in order; what is found for one does
     not depend on the others.
 
     Args:
-        model: is run in evaluation mode.
+        model: is run in evaluation mode; or an engine that has one.
         sources: bare piece ids, without the end symbol.
         config: how to search.
         special: ids that are never text.
-        batch_tokens: most source slots in a batch.
+        batch_tokens: most source slots in a batch; an engine may be faster with fewer.
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
         required: what every translation of a source must hold; None for nothing.
@@ -106,53 +52,73 @@ def decode(
         ValueError: a source is longer than the positions of the model.
         ConfigError: a coverage penalty is asked of a model without attention weights.
     """
-    model.eval()
+    engine = TorchEngine(model) if isinstance(model, torch.nn.Module) else model
+    if engine.model.training:
+        engine.model.eval()
     if config.coverage:
-        check_coverage(model)
-    check_source_lengths(model, sources)
-    device = next(model.parameters()).device
+        check_coverage(engine.model)
+    check_source_lengths(engine.model, sources)
     symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
     asked = [()] * len(sources) if prefixes is None else prefixes
-    most = model.max_target_length
     demands = [None] * len(sources) if required is None else required
-    found: list[list[Hypothesis] | NoRoom] = [[] for _ in sources]
-    for rows in _groups(sources, demands, config.beam, batch_tokens):
+    most = engine.model.max_target_length
+    found: list[Found] = [[] for _ in sources]
+
+    def search(rows: Sequence[int]) -> None:
         limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
-        with torch.inference_mode():
-            source = pad_rows([[*sources[row], special.end] for row in rows], model.padding)
-            session = _begin(model, source.to(device), config)
         wanted = [asked[row] for row in rows]
-        needed = [demand for row in rows if (demand := demands[row]) is not None] or None
-        answers = search(
-            session, config, symbols, limits, prefixes=wanted, ban=ban, required=needed
+        answers = engine.search(
+            [[*sources[row], special.end] for row in rows],
+            config,
+            symbols,
+            limits,
+            prefixes=wanted,
+            ban=ban,
+            required=[demand for row in rows if (demand := demands[row]) is not None] or None,
         )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
             too_long = required_too_long(demands[row], prefix, limit)
             found[row] = prefix_too_long(prefix, limit) or too_long or answer
+
+    tokens = min(batch_tokens, engine.batch_tokens or batch_tokens)
+    _run(search, list(_batches(sources, demands, config.beam, tokens)), engine.workers)
     return found
 
 
-def _groups(
-    sources: Sequence[Sequence[int]],
-    demands: Sequence[Demand | None],
-    beam: int,
-    batch_tokens: int,
+def _batches(
+    sources: Sequence[Sequence[int]], demands: Sequence[Demand | None], beam: int, tokens: int
 ) -> Iterator[list[int]]:
     """Batch sources by length; those of which something is required apart, as beams are wider."""
     free = [row for row, demand in enumerate(demands) if demand is None]
     bound = [row for row, demand in enumerate(demands) if demand is not None]
     widest = max((widened(beam, demand) for demand in demands if demand is not None), default=beam)
-    for rows, budget in ((free, batch_tokens), (bound, batch_tokens * beam // widest)):
+    for rows, budget in ((free, tokens), (bound, tokens * beam // widest)):
         lengths = np.array([len(sources[row]) + 1 for row in rows])
         for group in group_by_length(lengths, budget):
             yield [rows[int(place)] for place in group]
 
 
-def _begin(model: SequenceToSequence, source: Tensor, config: BeamSearch) -> Session:
-    """Encode source ids (S, L), in a session that knows what the search asks it."""
-    if config.coverage:
-        return CoveringModelSession.start(check_coverage(model), source, ModelSession.start)
-    return ModelSession.start(model, source)
+def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], workers: int) -> None:
+    """Search all batches, the longest first, so that the workers end together."""
+    if workers == 1:
+        for batch in batches:
+            search(batch)
+        return
+    with one_thread():
+        if len(batches) == 1:
+            search(batches[0])
+            return
+
+        def alone(batch: list[int]) -> None:
+            torch.set_num_threads(1)  # holds for a thread
+            search(batch)
+
+        with ThreadPoolExecutor(workers, "dragoman") as pool:
+            try:
+                list(pool.map(alone, reversed(batches)))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def check_source_lengths(model: SequenceToSequence, sources: Sequence[Sequence[int]]) -> None:

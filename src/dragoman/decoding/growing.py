@@ -84,19 +84,21 @@ class Step:
         return Step(own, adjusted, self.totals[:, first : first + width], self.must, forced)
 
 
-def choose_best(step: Step, starts: Tensor, beam: int, handicap: Tensor | None, end: int) -> Chosen:
-    """Choose the best continuations of one group; see ``_extend``."""
-    chosen = _extend(step, starts, beam, handicap)
-    return (chosen, *_part(chosen, end, beam))
-
-
+# Chooses among the rows of one group, which begin at (S, 1), with a beam and a handicap (S, V).
 Choose = Callable[[Step, Tensor, int, Tensor | None, int], Chosen]
 
 
 def grow(
-    step: Step, config: BeamSearch, end: int, choose: Choose = choose_best
+    step: Step, config: BeamSearch, end: int, choose: Choose | None = None
 ) -> tuple[Candidates, list[Ended]]:
-    """Give what stays open, the groups side by side, and what has ended."""
+    """Give what stays open, the groups side by side, and what has ended.
+
+    Args:
+        step: what may follow.
+        config: of the search.
+        end: the end symbol.
+        choose: among the continuations of a group; the best ones unless given.
+    """
     sentences, whole = step.totals.shape
     shared = whole == 1  # at first all groups have the same hypothesis
     width, beam = 1 if shared else whole // config.groups, config.beam // config.groups
@@ -109,7 +111,11 @@ def grow(
         first = 0 if shared else group * width
         handicap = config.diversity * taken if group else None
         part = step.columns(first, width)
-        chosen, opened, over = choose(part, starts + first, beam, handicap, end)
+        if choose is None:
+            chosen = _extend(part, starts + first, beam, handicap)
+            opened, over = _part(chosen, end, beam, impatient=config.patience is not None)
+        else:
+            chosen, opened, over = choose(part, starts + first, beam, handicap, end)
         ended += [(s, chosen, c) for s, c in over]
         groups.append(opened)
         if config.groups > 1:
@@ -188,12 +194,21 @@ def best_of_rows(
     return ranks, growth, own, pieces
 
 
-def _part(chosen: Candidates, end: int, beam: int) -> tuple[Candidates, list[tuple[int, int]]]:
-    """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c)."""
+def _part(
+    chosen: Candidates, end: int, beam: int, *, impatient: bool
+) -> tuple[Candidates, list[tuple[int, int]]]:
+    """Tell apart what stays open, ``beam`` of each sentence, and what has ended, as (s, c).
+
+    Where a search stops by the number of those that have ended, only the best ``beam`` candidates
+    can end, as in fairseq, whose code accompanies arXiv 2204.05424, and CTranslate2: others would
+    exhaust the patience although better hypotheses are open.
+    """
     ended = (chosen.pieces == end) & (chosen.totals > -math.inf)
     if not ended.any():
         return chosen.first(beam), []
     totals = chosen.totals.masked_fill(ended, -math.inf)
     order = (totals == -math.inf).byte().argsort(dim=1, stable=True)[:, :beam]  # in their order
+    if impatient:
+        ended[:, beam:] = False
     s, c = ended.nonzero(as_tuple=True)
     return replace(chosen, totals=totals).take(order), list(zip(items(s), items(c), strict=True))

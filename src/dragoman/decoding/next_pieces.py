@@ -7,8 +7,9 @@ import torch
 
 from dragoman.data import pad_rows
 from dragoman.decoding.best_pieces import best_pieces
-from dragoman.decoding.engine import ModelSession, check_source_lengths
+from dragoman.decoding.engine import check_source_lengths
 from dragoman.decoding.hypothesis import Symbols, items
+from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.session import Session
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds

@@ -29,7 +29,8 @@ class BeamSearch:
             the score, with p_ij what translated piece j looked at source piece i with (Wu et al.
             2016, arXiv 1609.08144, equation 14).
         patience: stops a search as soon as patience * beam hypotheses have ended, even if an open
-            one can still win (Kasai et al. 2022, arXiv 2204.05424); unset, never too early.
+            one can still win (Kasai et al. 2022, arXiv 2204.05424); only the best ``beam``
+            candidates of a step can then end. Unset, never too early.
         groups: of hypotheses, which divide the beam; each avoids the pieces of those before it
             (diverse beam search, Vijayakumar et al. 2016, arXiv 1610.02424).
         diversity: taken off for each earlier group's hypothesis that chooses the same piece in the

@@ -9,9 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.decoding import BeamSearch, NoRoom, decode, next_pieces_of
+from dragoman.decoding import BeamSearch, Engine, NoRoom, decode, next_pieces_of
 from dragoman.errors import DragomanError
-from dragoman.models import SequenceToSequence
 from dragoman.tokenization import Tokenizer
 from dragoman.translator.whole_words import is_letter
 from dragoman.translator.words import word_spans
@@ -72,7 +71,7 @@ def _begins_word(text: str, start: int, end: int) -> bool:
 
 
 def find_alternatives(
-    model: SequenceToSequence,
+    engine: Engine,
     tokenizer: Tokenizer,
     source: Sequence[int],
     beginning: Sequence[int],
@@ -82,7 +81,7 @@ def find_alternatives(
     """Find the most probable words after the beginning of a translation.
 
     Args:
-        model: is run in evaluation mode.
+        engine: finds the rest; its model says what may come next.
         tokenizer: of the translation.
         source: ids, a language tag included.
         beginning: target ids; may be empty.
@@ -97,12 +96,12 @@ def find_alternatives(
         ValueError: the source is longer than the positions of the model.
     """
     special = tokenizer.special
-    pieces = next_pieces_of(model, source, special, beginning, _TRIES * count)
+    pieces = next_pieces_of(engine.model, source, special, beginning, _TRIES * count)
     found: dict[tuple[int, str], Alternative] = {}
     while pieces and len(found) < count:
         some, pieces = pieces[:count], pieces[count:]
         prefixes = [(*beginning, piece) for piece, _ in some if piece != special.end]
-        answers = iter(decode(model, [source] * len(prefixes), search, special, prefixes=prefixes))
+        answers = iter(decode(engine, [source] * len(prefixes), search, special, prefixes=prefixes))
         for piece, log_prob in some:
             ids = beginning
             if piece != special.end:

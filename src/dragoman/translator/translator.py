@@ -1,14 +1,23 @@
 """Text in, text out: the few lines most users need."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.data import pad_rows
-from dragoman.decoding import BeamSearch, Hypothesis, LengthForm, NoRoom, decode
-from dragoman.device import choose_device, choose_dtype
+from dragoman.decoding import (
+    BeamSearch,
+    Engine,
+    Hypothesis,
+    LengthForm,
+    NoRoom,
+    TorchEngine,
+    choose_engine,
+    decode,
+)
+from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
 from dragoman.inspection import AttentionMaps, attention_maps
@@ -46,12 +55,13 @@ class Translator:
 
     Args:
         bundle: model, config and tokenizers; ``load`` reads them from a folder.
+        engine: what searches; the model itself unless given.
 
     Raises:
         ModelError: the model has no decoder that reads a source.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, engine: Engine | None = None) -> None:
         if isinstance(bundle.model, CausalLM | EncoderOnly):
             use = "generate (dragoman.LanguageModel in Python)"
             if isinstance(bundle.model, EncoderOnly):
@@ -61,6 +71,7 @@ class Translator:
                 f"dragoman {use}"
             )
         self.bundle, self.model = bundle, bundle.model
+        self.engine = TorchEngine(bundle.model) if engine is None else engine
         self.special = bundle.target_tokenizer.special
         self.source_limit = bundle.config.max_length or SOURCE_LIMIT
         self._words = WordMachines(bundle.source_tokenizer, bundle.target_tokenizer)
@@ -72,28 +83,36 @@ class Translator:
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, device: str = "auto", dtype: str = "auto", engine: str = "auto"
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        engine: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
     ) -> "Translator":
         """Read a model or run folder.
 
         Args:
             folder: holds ``config.json``, weights and tokenizers.
             device: ``auto`` takes a GPU when there is one.
-            dtype: ``float32``, ``bfloat16`` or ``float16``; ``auto`` is float32.
-            engine: ``torch``; ``auto`` is the same.
+            dtype: ``float32``, ``bfloat16``, ``float16``, or with ``fused`` ``int8``; ``auto`` is
+                float32.
+            engine: ``torch``, ``fused`` (Transformers on a CPU; extra ``fast``), or ``auto``: the
+                faster one, measured once for a machine and the shapes of a model.
+            say: is told what takes long.
 
         Raises:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
         """
-        if engine not in ("auto", "torch"):
-            raise ConfigError("engine", f"{engine!r} is not an engine", "choose from auto, torch")
         bundle = load_bundle(Path(folder), choose_device(device))
-        bundle.model.to(choose_dtype(dtype))
         try:
-            return cls(bundle)
+            made = cls(bundle)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
+        made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
+        return made
 
     def translate(
         self,
@@ -175,7 +194,7 @@ class Translator:
         parts = [part for plan in plans for part in plan.parts]
         found = iter(
             decode(
-                self.model,
+                self.engine,
                 [part.ids for part in parts],
                 search,
                 self.special,
@@ -243,7 +262,7 @@ class Translator:
         beginning = pieces_before(tokenizer, tokenizer.normalize(target), place)
         ids = [*tag, *self.bundle.source_tokenizer.encode(source)]
         search = search or BeamSearch()
-        return find_alternatives(self.model, tokenizer, ids, beginning, search, count)
+        return find_alternatives(self.engine, tokenizer, ids, beginning, search, count)
 
     def score(
         self,

@@ -1,0 +1,180 @@
+"""What finds the translations of a batch: a model as it is, or packed with kernels of its own."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TypedDict
+
+import torch
+from torch import Tensor
+
+from dragoman.data import pad_rows
+from dragoman.decoding.beam import search
+from dragoman.decoding.constraints import Ban
+from dragoman.decoding.covering import CoveringModelSession, check_coverage
+from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.model_session import ModelSession
+from dragoman.decoding.required import Demand
+from dragoman.decoding.session import Session
+from dragoman.decoding.settings import BeamSearch
+from dragoman.models import SequenceToSequence
+
+if TYPE_CHECKING:
+    from dragoman.decoding.fused import FusedModel, Kind, Room
+
+FUSED_TOKENS = {"int8": 512, "bfloat16": 1_024, "float32": 1_024}  # of a batch; more is slower
+
+
+class Wishes(TypedDict):
+    """What a search is told of single sentences, and of phrases; see ``search``."""
+
+    prefixes: Sequence[Sequence[int]] | None
+    ban: Ban | None
+    required: Sequence[Demand] | None
+
+
+class Engine(Protocol):
+    """Searches batches; several at the same time where there are several workers."""
+
+    model: SequenceToSequence
+
+    @property
+    def workers(self) -> int:
+        """How many batches pay to be searched at the same time, one thread each; 1: torch's own."""
+        ...
+
+    @property
+    def batch_tokens(self) -> int | None:
+        """How many source pieces in a batch are fastest; None: the more the better."""
+        ...
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        config: BeamSearch,
+        symbols: Symbols,
+        limits: Sequence[int],
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        ban: Ban | None = None,
+        required: Sequence[Demand] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Do what ``dragoman.decoding.search`` does, for sources with their end symbols."""
+        ...
+
+
+class TorchEngine:
+    """A model's own modules, on any device and of any architecture.
+
+    Args:
+        model: is run in evaluation mode.
+    """
+
+    workers = 1
+    batch_tokens: int | None = None
+
+    def __init__(self, model: SequenceToSequence) -> None:
+        self.model = model
+
+    def start(self, sources: Sequence[Sequence[int]], *, covering: bool = False) -> Session:
+        """Read sources, end symbols included; ``covering`` notes what is looked at."""
+        device = next(self.model.parameters()).device
+        with torch.inference_mode():
+            source: Tensor = pad_rows(sources, self.model.padding).to(device)
+            if covering:
+                model = check_coverage(self.model)
+                return CoveringModelSession.start(model, source, ModelSession.start)
+            return ModelSession.start(self.model, source)
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        config: BeamSearch,
+        symbols: Symbols,
+        limits: Sequence[int],
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        ban: Ban | None = None,
+        required: Sequence[Demand] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See ``Engine``."""
+        session = self.start(sources, covering=config.coverage > 0)
+        return search(
+            session, config, symbols, limits, prefixes=prefixes, ban=ban, required=required
+        )
+
+
+class FusedEngine:
+    """A packed Transformer on a CPU, one worker a core, which share the weights.
+
+    Args:
+        model: what is packed; it searches itself where a coverage penalty is asked for.
+        packed: its packed form.
+        workers: at the same time; as many as this process may use cores unless given.
+    """
+
+    def __init__(
+        self, model: SequenceToSequence, packed: "FusedModel", *, workers: int | None = None
+    ) -> None:
+        self.model, self.packed = model, packed
+        self.workers = cores() if workers is None else workers
+        self.batch_tokens: int | None = FUSED_TOKENS[packed.packed.kind]
+        self._rooms: list[Room] = []
+
+    @classmethod
+    def of(
+        cls, model: SequenceToSequence, kind: "Kind", *, workers: int | None = None
+    ) -> "FusedEngine":
+        """Pack a model.
+
+        Raises:
+            ConfigError: numba is not installed, or the model has parts that are not known.
+        """
+        from dragoman.decoding.fused import FusedModel, check_numba
+
+        check_numba()
+        return cls(model, FusedModel.of(model, kind), workers=workers)
+
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        config: BeamSearch,
+        symbols: Symbols,
+        limits: Sequence[int],
+        *,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        ban: Ban | None = None,
+        required: Sequence[Demand] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """See ``Engine``; wishes that need more than the best pieces go through ``search``."""
+        from dragoman.decoding.fused import FusedSession, Room, fused_search, is_plain
+
+        wishes: Wishes = {"prefixes": prefixes, "ban": ban, "required": required}
+        if config.coverage:
+            return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
+        room = self._rooms.pop() if self._rooms else Room()
+        try:
+            session = FusedSession(self.packed, sources, room, width=config.beam)
+            if is_plain(config) and ban is None and required is None and not any(prefixes or ()):
+                return fused_search(session, config, symbols, limits)
+            return search(session, config, symbols, limits, **wishes)
+        finally:
+            self._rooms.append(room)
+
+
+def cores() -> int:
+    """Say how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Let PyTorch compute in one thread for a while: a step is many small operations."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,27 @@
+"""Packed Transformers with kernels compiled by numba (extra ``fast``): as fast as a CPU allows.
+
+Imported only where it is asked for, as numba is slow to load.
+"""
+
+from dragoman.decoding.fused.compiling import check_numba, forget_stale
+
+check_numba()
+forget_stale()
+
+from dragoman.decoding.fused.packing import CannotPack, PackedModel  # noqa: E402
+from dragoman.decoding.fused.products import Kind  # noqa: E402
+from dragoman.decoding.fused.room import Room  # noqa: E402
+from dragoman.decoding.fused.searching import fused_search, is_plain  # noqa: E402
+from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E402
+
+__all__ = [
+    "CannotPack",
+    "FusedModel",
+    "FusedSession",
+    "Kind",
+    "PackedModel",
+    "Room",
+    "check_numba",
+    "fused_search",
+    "is_plain",
+]

@@ -1,0 +1,64 @@
+"""Numba, behind one door: functions compiled once and kept on disk, which run without the lock.
+
+Numba is the extra ``fast``. What is compiled here works on arrays of NumPy that share their memory
+with tensors; products of matrices stay PyTorch's.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dragoman.errors import ConfigError
+
+F = TypeVar("F", bound=Callable[..., Any])  # Any: a kernel takes and gives what it likes
+
+# Sums may be added up in any order, so that many numbers are added at a time; infinities and NaN
+# keep their meaning. Nothing else may be rearranged: what two kernels compute alike is equal.
+FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
+
+
+def check_numba() -> None:
+    """See that numba is installed.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if find_spec("numba") is None:
+        hint = 'pip install "dragoman[fast]", or set engine to torch'
+        raise ConfigError("engine", "fused needs numba, which is not installed", hint)
+
+
+def forget_stale() -> None:
+    """Forget what was compiled before any file here changed.
+
+    Numba looks at the file of a kernel alone, not at those of what the kernel calls.
+    """
+    here = Path(__file__).parent
+    newest = max(file.stat().st_mtime for file in here.glob("*.py"))
+    for index in (here / "__pycache__").glob("*.nbi"):
+        with suppress(OSError):  # another process was faster, or nothing may be written here
+            if index.stat().st_mtime < newest:
+                index.unlink()
+
+
+def compiled(function: F) -> F:
+    """Compile a kernel when it is first called; kept for the next process."""
+    from numba import njit  # pyright: ignore  # has no stubs
+
+    return njit(nogil=True, cache=True, error_model="numpy")(function)  # pyright: ignore
+
+
+def inlined(function: F) -> F:
+    """Compile what kernels call."""
+    from numba import njit  # pyright: ignore
+
+    return njit(nogil=True, error_model="numpy")(function)  # pyright: ignore
+
+
+def summing(function: F) -> F:
+    """Compile what kernels call to add up many numbers, in any order."""
+    from numba import njit  # pyright: ignore
+
+    return njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)  # pyright: ignore

@@ -1,0 +1,88 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from dragoman.decoding import BeamSearch, FusedEngine, TorchEngine, choose_engine, decode
+from dragoman.errors import ConfigError
+from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
+
+
+def test_auto_measures_once_and_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    bundle = tiny_bundle()
+    special, said = bundle.target_tokenizer.special, list[str]()
+    first = choose_engine(encoder_decoder(bundle), special, say=said.append)
+    assert len(said) == 1
+    file = tmp_path / "dragoman" / "engines.json"
+    known = json.loads(file.read_text())
+    assert len(known) == 1
+    chosen = next(iter(known.values()))
+    assert isinstance(first, FusedEngine if chosen == "fused" else TorchEngine)
+    for other, kind in (("torch", TorchEngine), ("fused", FusedEngine)):
+        file.write_text(json.dumps(dict.fromkeys(known, other)))
+        again = choose_engine(encoder_decoder(bundle), special, say=said.append)
+        assert isinstance(again, kind)
+    assert len(said) == 1
+    file.write_text("{")  # damaged: measured again
+    choose_engine(encoder_decoder(bundle), special, say=said.append)
+    assert len(said) == 2
+
+
+def test_names_and_kinds_that_do_not_go_together_are_refused() -> None:
+    bundle = tiny_bundle()
+    model, special = encoder_decoder(bundle), bundle.target_tokenizer.special
+    for engine, dtype, named in (
+        ("fast", "auto", "is not an engine"),
+        ("torch", "int8", "int8"),
+        ("fused", "float16", "float16"),
+        ("torch", "float8", "not a choice"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            choose_engine(model, special, engine=engine, dtype=dtype)
+
+
+def test_without_numba_auto_is_torch_and_fused_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(name: str) -> None:
+        return None
+
+    monkeypatch.setattr("dragoman.decoding.choosing_engine.find_spec", none)
+    bundle = tiny_bundle()
+    model, special = encoder_decoder(bundle), bundle.target_tokenizer.special
+    assert isinstance(choose_engine(model, special), TorchEngine)
+    monkeypatch.setattr("dragoman.decoding.fused.compiling.find_spec", none)
+    for engine, dtype in (("fused", "auto"), ("auto", "int8")):
+        with pytest.raises(ConfigError, match=r"dragoman\[fast\]"):
+            choose_engine(model, special, engine=engine, dtype=dtype)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("batch_tokens", [1, 40, 4096])
+def test_workers_and_batches_change_nothing(workers: int, batch_tokens: int) -> None:
+    bundle = tiny_bundle(layers=2)
+    model, special = encoder_decoder(bundle), bundle.target_tokenizer.special
+    given = bundle.source_tokenizer.encode_many(GERMAN)
+    config = BeamSearch(beam=3, n_best=2, max_length=12)
+    expected = decode(FusedEngine.of(model, "int8", workers=1), given, config, special)
+    engine = FusedEngine.of(model, "int8", workers=workers)
+    threads = torch.get_num_threads()
+    assert decode(engine, given, config, special, batch_tokens=batch_tokens) == expected
+    assert torch.get_num_threads() == threads
+
+
+def test_an_error_in_a_worker_comes_out() -> None:
+    bundle = tiny_bundle()
+    model = encoder_decoder(bundle)
+    engine = FusedEngine.of(model, "float32", workers=2)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("broken")
+
+    engine.search = broken  # pyright: ignore
+    given = bundle.source_tokenizer.encode_many(GERMAN)
+    special = bundle.target_tokenizer.special
+    with pytest.raises(RuntimeError, match="broken"):
+        decode(engine, given, BeamSearch(), special, batch_tokens=1)
