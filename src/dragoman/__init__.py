@@ -60,9 +60,11 @@ if TYPE_CHECKING:
         explanation,
         mean_log_prob,
         one_line,
+        read_glossary,
         score_pairs,
         translate_fragments,
         windows,
+        word_place,
     )
 
 _HOMES = {
@@ -110,6 +112,7 @@ _HOMES = {
     "quickstart_recipe": "dragoman.run",
     "quickstart_results": "dragoman.run",
     "read_aligned": "dragoman.data",
+    "read_glossary": "dragoman.translator",
     "read_lines": "dragoman.data",
     "read_pixels": "dragoman.data",
     "read_recipe": "dragoman.recipe",
@@ -120,6 +123,7 @@ _HOMES = {
     "translate_fragments": "dragoman.translator",
     "verify_resume": "dragoman.run",
     "windows": "dragoman.translator",
+    "word_place": "dragoman.translator",
 }
 _FOLDERS = (
     "data",
@@ -177,6 +181,7 @@ __all__ = [
     "quickstart_recipe",
     "quickstart_results",
     "read_aligned",
+    "read_glossary",
     "read_lines",
     "read_pixels",
     "read_recipe",
@@ -187,6 +192,7 @@ __all__ = [
     "translate_fragments",
     "verify_resume",
     "windows",
+    "word_place",
 ]
 
 

@@ -142,6 +142,59 @@ def test_controls_that_cannot_be_are_refused(
         assert message in capsys.readouterr().err
 
 
+def test_words_and_terms_are_required_and_named(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("# animals\nhund\thound|dog\n", encoding="utf-8")
+    standard_input(monkeypatch, b"der hund\n\nwir gehen\n")
+    command = ["translate", str(model), "--max-length", "20", "--json"]
+    assert main([*command, "--require", "the man", "--glossary", str(terms)]) == 0
+    found = list(map(json.loads, capfdbinary.readouterr().out.splitlines()))
+    assert [each["required"] for each in found] == [["the man", "hound|dog"], [], ["the man"]]
+    assert all("the man" in found[line]["text"] for line in (0, 2))
+    assert all(each["missing"] == [] for each in found)
+    terms.write_text("hund\n", encoding="utf-8")
+    assert main([*command, "--glossary", str(terms)]) == 2
+    assert b"terms.tsv: line 1: 1 column in place of 2" in capfdbinary.readouterr().err
+
+
+def test_alternatives_at_a_word_are_written_on_its_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    command = ["translate", str(model), "--max-length", "9", "--alternatives", "3"]
+    standard_input(monkeypatch, b"wir gehen\n\n12\n")
+    assert main([*command, "--at", "2"]) == 0
+    lines = capfdbinary.readouterr().out.split(b"\n")
+    assert [line.count(b"\t") for line in lines] == [2, 0, 0, 0]
+    assert lines[1:] == [b"", b"12", b""]
+    standard_input(monkeypatch, b"wir gehen\n")
+    assert main([*command, "--json"]) == 0
+    (found,) = map(json.loads, capfdbinary.readouterr().out.splitlines())
+    assert len(found["alternatives"]) == 3
+    assert {*found["alternatives"][0]} == {"word", "probability", "text", "place"}
+    assert found["alternatives"][0]["text"] == found["text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--at", "2"], "--at: says where --alternatives stand, and none are asked for"),
+        (["--alternatives", "2", "--n-best", "2"], "--alternatives: each completes one"),
+        (["--alternatives", "2", "--explain"], "--alternatives: are of lines of text, without"),
+        (["--alternatives", "2", "--ban", "a"], "--alternatives: are found without --ban"),
+    ],
+)
+def test_alternatives_with_what_does_not_go_with_them_are_refused(
+    model: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["translate", str(model), *options]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_json_lines_hold_text_score_and_pieces(
     model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -73,6 +73,8 @@ WITH_TEXT: dict[str, dict[str, Any]] = {
     "mbr": {"mbr": 3, "sampling": Sampling(top_k=1)},
     "mbr_over": {"mbr": 3, "mbr_over": "beam"},
     "draft": {"beam": 1, "draft": Draft(None, 3)},
+    "required": {"required": ["dog|the"]},
+    "glossary": {"glossary": [("hund", "dog")]},
 }
 
 in_turn = pytest.mark.parametrize("options", EVERY.values(), ids=EVERY)

@@ -17,6 +17,7 @@ import typer
 
 import dragoman
 from dragoman.cli.aligning import Links
+from dragoman.cli.alternatives import check_alternatives, finder
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
 from dragoman.cli.documents import Files, check_format, translate_document
@@ -32,6 +33,8 @@ from dragoman.cli.options import (
     Alignment,
     AlignmentHeads,
     Alpha,
+    Alternatives,
+    At,
     Ban,
     BatchTokens,
     Beam,
@@ -42,6 +45,7 @@ from dragoman.cli.options import (
     DraftModel,
     Ensemble,
     EnsembleMean,
+    GlossaryFile,
     Groups,
     Input,
     Json,
@@ -55,6 +59,7 @@ from dragoman.cli.options import (
     NoRepeatNgram,
     Patience,
     RepetitionPenalty,
+    Require,
     Sample,
     Seed,
     Temperature,
@@ -117,6 +122,10 @@ def translate(
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
     ban: Ban = None,
+    require: Require = None,
+    glossary: GlossaryFile = None,
+    alternatives: Alternatives = None,
+    at: At = None,
     ensemble: Ensemble = None,
     ensemble_mean: EnsembleMean = "linear",
     sample: Sample = False,
@@ -147,7 +156,8 @@ def translate(
         str,
         typer.Option(
             help="auto: the faster one, measured once for a machine and model; torch: any model "
-            "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the folder."
+            "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the "
+            "folder."
         ),
     ] = "auto",
     format: Annotated[
@@ -203,6 +213,8 @@ def translate(
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
         "banned_words": ban or (),
+        "required": require or (),
+        "glossary": () if glossary is None else dragoman.read_glossary(glossary),
         "too_long": too_long,
         "sentences": sentences,
         "batch_tokens": batch_tokens,
@@ -211,6 +223,8 @@ def translate(
     }
     drafting = Drafting.load(draft, draft_length, beam, loading)
     search |= drafting.options
+    lines_only = format == "text" and not explain
+    check_alternatives(alternatives, at, search, n_best=n_best, text=lines_only)
     if format != "text":
         filling = {"overwrite": overwrite, "review": review}
         if format == "tmx":
@@ -228,6 +242,7 @@ def translate(
         explain=explain,
         named=flags,
         beside=links.fields,
+        alternatives=finder(translator, alternatives, at or 1, search) if alternatives else None,
     )
     at_once = 1 if input is None and sys.stdin.isatty() else 100 * explain
     with lines_in(input) as lines, lines_out(output) as write:

@@ -155,6 +155,36 @@ DraftModel = Annotated[
 DraftLength = Annotated[
     int, typer.Option(min=1, max=1000, help="With --draft: most pieces proposed at once.")
 ]
+Require = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="WORDS",
+        help="Every translation holds this word or phrase, or one of several with | between; may "
+        "be repeated.",
+    ),
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossary",
+        metavar="FILE.tsv",
+        help="Source and target term a line: where a line holds the first as whole words, its "
+        "translation holds the second.",
+    ),
+]
+Alternatives = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Write as many translations, tab between: with the most probable words at word --at, "
+        "each completed.",
+    ),
+]
+At = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of the word of --alternatives, from 1, which is the default."),
+]
 TargetLanguage = Annotated[
     str | None, typer.Option(help="What to translate into, for a model of several languages.")
 ]

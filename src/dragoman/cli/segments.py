@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import dragoman
+from dragoman.cli.alternatives import Find, written
 from dragoman.cli.lines import say
 
 _MOST_NAMED = 20  # lines of one kind of flag
@@ -23,6 +24,7 @@ class Segments:
         tabs: whether tabs of a translation stay; they separate several.
         json_lines: write objects.
         explain: write what each score is made of and how the search went.
+        alternatives: finds what else could stand in a translation, which is then written.
         named: whether to name lines whose translation looks wrong.
         beside: what else JSON says of the translation in hand.
         flagged: how many lines have a flag, by flag.
@@ -37,6 +39,7 @@ class Segments:
     explain: bool
     named: bool
     beside: Callable[[], dict[str, Any]] = dict  # Any: values of JSON
+    alternatives: Find | None = None
     flagged: Counter[str] = field(default_factory=Counter[str])
     odd: int = 0
     lines: int = 0
@@ -47,9 +50,14 @@ class Segments:
         for number, translation in enumerate(translations, start=1):
             self.lines = number
             self._remark(number, translation)
+            others = self.alternatives(translation) if self.alternatives else []
             if self.json_lines:
                 said = {"line": number, **_plain(translation, self.explain), **self.beside()}
+                if self.alternatives:
+                    said["alternatives"] = [asdict(each) for each in others]
                 write(json.dumps(said, ensure_ascii=False))
+            elif self.alternatives:
+                write(written(translation, others))
             elif self.explain:
                 for line in dragoman.explanation(translation):
                     write(line if line.startswith(" ") else f"line {number}: {line}")
@@ -87,7 +95,7 @@ class Segments:
 
 
 def _plain(translation: Any, traces: bool) -> dict[str, Any]:  # Any: naming the type loads torch
-    names = ("text", "score", "truncated", "flags")
+    names = ("text", "score", "truncated", "flags", "missing")
     plain = {**{name: getattr(translation, name) for name in names}, **asdict(translation)}
     if not traces:
         del plain["traces"]

@@ -29,7 +29,16 @@ from dragoman.decoding.final_score import (
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
 from dragoman.decoding.model_session import ModelSession
+from dragoman.decoding.next_pieces import next_pieces, next_pieces_of
 from dragoman.decoding.reading import ModelReading, Reader, Reading, TorchReader, check_reading
+from dragoman.decoding.required import (
+    NEVER,
+    Demand,
+    NoRoom,
+    RequiredPhrases,
+    RequiredTooLong,
+    required_too_long,
+)
 from dragoman.decoding.sampling import Sampling, draw_pieces, filter_log_probs, sample
 from dragoman.decoding.session import CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
@@ -47,6 +56,7 @@ from dragoman.decoding.trace import Ended, Happened, Observer, Opened, Stop, Tra
 from dragoman.decoding.tracing import Tracer
 
 __all__ = [
+    "NEVER",
     "Ban",
     "BannedPhrases",
     "BeamSearch",
@@ -54,6 +64,7 @@ __all__ = [
     "CTranslate2Model",
     "CopyDrafts",
     "CoveringSession",
+    "Demand",
     "DraftCounts",
     "Drafter",
     "Drafts",
@@ -74,12 +85,15 @@ __all__ = [
     "ModelDrafts",
     "ModelReading",
     "ModelSession",
+    "NoRoom",
     "Observer",
     "Opened",
     "PrefixTooLong",
     "Proposal",
     "Reader",
     "Reading",
+    "RequiredPhrases",
+    "RequiredTooLong",
     "Sampling",
     "Session",
     "Speculation",
@@ -110,8 +124,11 @@ __all__ = [
     "length_penalty",
     "load_ctranslate2",
     "mean_log_probs",
+    "next_pieces",
+    "next_pieces_of",
     "prefix_too_long",
     "reader_of",
+    "required_too_long",
     "residual",
     "sample",
     "search",

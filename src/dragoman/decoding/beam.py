@@ -18,11 +18,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from dragoman.decoding.banks import ByBanks
 from dragoman.decoding.candidates import Candidates, Leaf, Past
 from dragoman.decoding.constraints import Ban, Guide
 from dragoman.decoding.final_score import FinalScore
-from dragoman.decoding.growing import Step, grow
+from dragoman.decoding.growing import Choose, Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
+from dragoman.decoding.required import Demand, Needs, required_too_long
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.trace import Happened, Observer, Stop
@@ -39,6 +41,7 @@ def search(
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
     observer: Observer | None = None,
+    required: Sequence[Demand] | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the best translations of the sentences in a session.
 
@@ -55,24 +58,25 @@ def search(
         ban: phrases that come in no hypothesis.
         observer: is told of every step, and why the search of a sentence stopped; not of sentences
             whose prefix is too long.
+        required: what every hypothesis of a sentence holds; a prefix may bring it.
 
     Returns:
         For each sentence at most ``n_best`` hypotheses by falling score. Truncated ones only where
-        none ended within the limit; none where ``prefix_too_long`` says why, and none where
-        everything has probability 0 or may not come.
+        none ended within the limit; none where ``prefix_too_long`` or ``required_too_long`` says
+        why, and none where everything has probability 0 or may not come.
 
     Raises:
-        ValueError: the limits or prefixes are not as many as the sentences, a limit is less than
-            1, a prefix holds the end symbol or an id outside the vocabulary.
+        ValueError: the limits, prefixes or what is required are not as many as the sentences, a
+            limit is less than 1, a prefix holds the end symbol or an id outside the vocabulary.
         ModelError: the model gives log-probabilities that are not numbers.
         ConfigError: a coverage penalty is asked for and the session does not know what was covered.
     """
     sentences = _sentences(session.sentences, limits, prefixes, symbols.end)
     found: list[list[Hypothesis]] = [[] for _ in sentences]
-    hopeless = [s.number for s in sentences if prefix_too_long(s.prefix, s.limit)]
+    hopeless, needs = _prospects(sentences, required)
     opened = Candidates.start(len(sentences), symbols.start)
     session, sentences, opened = _drop(session, sentences, opened, hopeless, fed=len(sentences))
-    guide = Guide.start(config, symbols, ban, len(sentences), session.device)
+    guide = Guide.start(config, symbols, ban, len(sentences), session.device, needs)
     history: list[Past] = []  # what was open after each step
     while sentences:
         ids = opened.pieces.flatten().to(session.device)
@@ -80,7 +84,7 @@ def search(
         place = guide.step - 1
         must = [s.prefix[place] if place < len(s.prefix) else None for s in sentences]
         step = Step.start(log_probs, opened.totals, must, guide)
-        opened, ended = grow(step, config, symbols.end)
+        opened, ended = grow(step, config, symbols.end, _chooser(guide))
         covered = _covered(session, config)
         rate = _rating(config, guide.step, covered)
         leaves = [(s, chosen.leaf(s, c, guide.step, rate(chosen, s, c))) for s, chosen, c in ended]
@@ -102,7 +106,8 @@ def search(
             session, sentences, opened, done, fed=ids.numel(), narrow=config.groups == 1
         )
         if sentences:
-            guide = guide.follow(opened, [len(s.prefix) for s in sentences])
+            forced = [len(s.prefix) for s in sentences]
+            guide = guide.follow(opened, forced, [s.number for s in sentences])
         history.append(opened.past())
     return found
 
@@ -174,6 +179,29 @@ def _sentences(
         _Sentence(number, limit, tuple(prefix))
         for number, (limit, prefix) in enumerate(zip(limits, prefixes, strict=True))
     ]
+
+
+def _prospects(
+    sentences: Sequence[_Sentence], required: Sequence[Demand] | None
+) -> tuple[list[int], Needs | None]:
+    """Say for which sentences there is no room within their limit, and what the others need."""
+    if required is not None and len(required) != len(sentences):
+        raise ValueError(f"{len(sentences)} sentences, and something required of {len(required)}")
+    hopeless = [s.number for s in sentences if prefix_too_long(s.prefix, s.limit)]
+    if required is None:
+        return hopeless, None
+    hopeless += [
+        s.number
+        for s in sentences
+        if s.number not in hopeless and required_too_long(required[s.number], s.prefix, s.limit)
+    ]
+    left = [s.number for s in sentences if s.number not in hopeless]
+    limits, prefixes = [s.limit for s in sentences], [s.prefix for s in sentences]
+    return hopeless, Needs.start(required, limits, prefixes, left)
+
+
+def _chooser(guide: Guide) -> Choose | None:
+    return None if guide.needs is None else ByBanks(guide.needs)
 
 
 def _done(

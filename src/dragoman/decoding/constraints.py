@@ -24,6 +24,7 @@ from torch import Tensor
 
 from dragoman.decoding.candidates import Candidates
 from dragoman.decoding.hypothesis import Symbols, items
+from dragoman.decoding.required import Needs
 from dragoman.decoding.settings import BeamSearch
 
 
@@ -99,15 +100,23 @@ class Guide:
     written: Tensor
     states: tuple[int, ...] = ()
     step: int = 1
+    needs: Needs | None = None
 
     @classmethod
     def start(
-        cls, config: BeamSearch, symbols: Symbols, ban: Ban | None, rows: int, device: torch.device
+        cls,
+        config: BeamSearch,
+        symbols: Symbols,
+        ban: Ban | None,
+        rows: int,
+        device: torch.device,
+        needs: Needs | None = None,
     ) -> "Guide":
         """Begin with rows that hold nothing."""
         never = torch.tensor(symbols.banned, dtype=torch.int64, device=device)
         written = torch.empty((rows, 0), dtype=torch.int64)
-        return cls(config, symbols, ban, never, written, (0,) * rows if ban is not None else ())
+        states = (0,) * rows if ban is not None else ()
+        return cls(config, symbols, ban, never, written, states, needs=needs)
 
     @property
     def rescales(self) -> bool:
@@ -138,17 +147,28 @@ class Guide:
         return log_probs
 
     def may_stop(self, row: int, piece: int) -> bool:
-        """Say whether a row and one piece more may be cut off there: not within the ban."""
+        """Say whether a row and one piece more may be cut off there: it lacks nothing, no ban."""
+        if self.needs is not None and not self.needs.met(row, piece):
+            return False
         if self.ban is None:
             return True
         forbidden = self.ban.forbidden(self.ban.after(self.states[row], piece))
         return self.symbols.end not in items(forbidden)
 
-    def follow(self, opened: Candidates, forced: Sequence[int]) -> "Guide":
-        """Go on with what is open; ``forced`` says how many pieces of each sentence must come."""
+    def follow(
+        self, opened: Candidates, forced: Sequence[int], numbers: Sequence[int] = ()
+    ) -> "Guide":
+        """Go on with what is open.
+
+        Args:
+            opened: continues the rows.
+            forced: how many pieces of each sentence must come.
+            numbers: which sentences are left; not asked for where nothing is required.
+        """
+        needs = None if self.needs is None else self.needs.follow(opened, numbers)
         if not self.remembers and self.ban is None:
             return Guide(
-                self.config, self.symbols, None, self.never, self.written, (), self.step + 1
+                self.config, self.symbols, None, self.never, self.written, (), self.step + 1, needs
             )
         rows, pieces = opened.rows.flatten(), opened.pieces.flatten()
         written = torch.cat((self.written[rows], pieces[:, None]), dim=1)
@@ -160,7 +180,7 @@ class Guide:
                 self.ban.after(self.states[row], piece, forced=self.step <= forced[place // width])
                 for place, (row, piece) in enumerate(pairs)
             )
-        return replace(self, written=written, states=states, step=self.step + 1)
+        return replace(self, written=written, states=states, step=self.step + 1, needs=needs)
 
 
 def repeating(written: Tensor, n: int) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,9 @@ from typing import Any
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.ctranslate2_model import CTranslate2Model
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
+from dragoman.decoding.required import Demand
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
+from dragoman.decoding.trace import Observer
 from dragoman.errors import ConfigError, Mistake
 from dragoman.models import SequenceToSequence
 
@@ -87,6 +89,8 @@ class CTranslate2Engine:
         *,
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
+        observer: Observer | None = None,
+        required: Sequence[Demand] | None = None,
     ) -> list[list[Hypothesis]]:
         """Search a batch; arguments and result are those of ``dragoman.decoding.search``.
 
@@ -95,7 +99,11 @@ class CTranslate2Engine:
             ValueError: a source is longer than the positions of the model, or a prefix holds the
                 end symbol.
         """
-        if mistakes := [*_beyond(config, ban)]:
+        unheard = {"trace": observer, "required": required}
+        problem, hint = "CTranslate2 has nothing like it", "set engine to torch or fused"
+        mistakes = [*_beyond(config, ban)]
+        mistakes += [Mistake(n, problem, hint) for n, asked in unheard.items() if asked is not None]
+        if mistakes:
             raise ConfigError.together(mistakes)
         asked = [()] * len(sources) if prefixes is None else prefixes
         most = 1 << 30 if self.loaded.positions is None else self.loaded.positions

@@ -1,6 +1,6 @@
 """Many sources through one engine: batches by length, several at a time, answers in order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,12 +12,13 @@ from dragoman.decoding.covering import check_coverage
 from dragoman.decoding.engines import Engine, TorchEngine, one_thread
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
-from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.required import Demand, NoRoom, required_too_long, widened
+from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.tracing import Tracer
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
-Found = list[Hypothesis] | PrefixTooLong
+Found = list[Hypothesis] | NoRoom
 
 
 def decode(
@@ -30,6 +31,7 @@ def decode(
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
     tracer: Tracer | None = None,
+    required: Sequence[Demand | None] | None = None,
 ) -> list[Found]:
     """Search for the best translations of many sources.
 
@@ -45,6 +47,7 @@ def decode(
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
         tracer: writes down how each source was searched, by its place in ``sources``.
+        required: what every translation of a source must hold; None for nothing.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
@@ -61,6 +64,7 @@ def decode(
     check_source_lengths(engine.model, sources)
     symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
     asked = [()] * len(sources) if prefixes is None else prefixes
+    demands = [None] * len(sources) if required is None else required
     most = engine.model.max_target_length
     found: list[Found] = [[] for _ in sources]
 
@@ -75,14 +79,28 @@ def decode(
             prefixes=wanted,
             ban=ban,
             observer=None if tracer is None else tracer.among(rows),
+            required=[demand for row in rows if (demand := demands[row]) is not None] or None,
         )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
-            found[row] = prefix_too_long(prefix, limit) or answer
+            too_long = required_too_long(demands[row], prefix, limit)
+            found[row] = prefix_too_long(prefix, limit) or too_long or answer
 
-    lengths = np.array([len(source) + 1 for source in sources])
     tokens = min(batch_tokens, engine.batch_tokens or batch_tokens)
-    _run(search, [group.tolist() for group in group_by_length(lengths, tokens)], engine.workers)
+    _run(search, list(_batches(sources, demands, config.beam, tokens)), engine.workers)
     return found
+
+
+def _batches(
+    sources: Sequence[Sequence[int]], demands: Sequence[Demand | None], beam: int, tokens: int
+) -> Iterator[list[int]]:
+    """Batch sources by length; those of which something is required apart, as beams are wider."""
+    free = [row for row, demand in enumerate(demands) if demand is None]
+    bound = [row for row, demand in enumerate(demands) if demand is not None]
+    widest = max((widened(beam, demand) for demand in demands if demand is not None), default=beam)
+    for rows, budget in ((free, tokens), (bound, tokens * beam // widest)):
+        lengths = np.array([len(sources[row]) + 1 for row in rows])
+        for group in group_by_length(lengths, budget):
+            yield [rows[int(place)] for place in group]
 
 
 def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], workers: int) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from dragoman.decoding.covering import CoveringModelSession, check_coverage
 from dragoman.decoding.ensemble import Ensemble, begin_session
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
+from dragoman.decoding.required import Demand
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch
 from dragoman.decoding.trace import Observer
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from dragoman.decoding.fused import FusedModel, Kind, Room
 
 FUSED_TOKENS = {"int8": 512, "bfloat16": 1_024, "float32": 1_024}  # of a batch; more is slower
+
+
+class Wishes(TypedDict):
+    """What a search is told of single sentences, and of phrases; see ``search``."""
+
+    prefixes: Sequence[Sequence[int]] | None
+    ban: Ban | None
+    observer: Observer | None
+    required: Sequence[Demand] | None
 
 
 class Engine(Protocol):
@@ -51,6 +61,7 @@ class Engine(Protocol):
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
         observer: Observer | None = None,
+        required: Sequence[Demand] | None = None,
     ) -> list[list[Hypothesis]]:
         """Do what ``dragoman.decoding.search`` does, for sources with their end symbols."""
         ...
@@ -89,11 +100,19 @@ class TorchEngine:
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
         observer: Observer | None = None,
+        required: Sequence[Demand] | None = None,
     ) -> list[list[Hypothesis]]:
         """See ``Engine``."""
         session = self.start(sources, covering=config.coverage > 0)
         return search(
-            session, config, symbols, limits, prefixes=prefixes, ban=ban, observer=observer
+            session,
+            config,
+            symbols,
+            limits,
+            prefixes=prefixes,
+            ban=ban,
+            observer=observer,
+            required=required,
         )
 
 
@@ -144,22 +163,24 @@ class FusedEngine:
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
         observer: Observer | None = None,
+        required: Sequence[Demand] | None = None,
     ) -> list[list[Hypothesis]]:
         """See ``Engine``; wishes that need more than the best pieces go through ``search``."""
         from dragoman.decoding.fused import FusedSession, Room, fused_search, is_plain
 
-        wishes: dict[str, Any] = {
+        wishes: Wishes = {
             "prefixes": prefixes,
             "ban": ban,
             "observer": observer,
-        }  # of search
+            "required": required,
+        }
         if config.coverage:
             return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
         room = self._rooms.pop() if self._rooms else Room()
         try:
             session = FusedSession(self.packed, sources, room, width=config.beam)
-            asked = any(prefixes or ()) or ban is not None or observer is not None
-            if is_plain(config) and not asked:
+            asked = any(prefixes or ()) or ban is not None or required is not None
+            if is_plain(config) and not asked and observer is None:
                 return fused_search(session, config, symbols, limits)
             return search(session, config, symbols, limits, **wishes)
         finally:

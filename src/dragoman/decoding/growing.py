@@ -13,7 +13,7 @@ sentence, V vocabulary.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -27,6 +27,8 @@ from dragoman.decoding.settings import BeamSearch
 from dragoman.errors import ModelError
 
 Ended = tuple[int, Candidates, int]  # sentence s, and of which candidates it is which
+# Candidates, those of them that stay open, and which have ended, as (s, c).
+Chosen = tuple[Candidates, Candidates, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,21 @@ class Step:
         return Step(own, adjusted, self.totals[:, first : first + width], self.must, forced)
 
 
-def grow(step: Step, config: BeamSearch, end: int) -> tuple[Candidates, list[Ended]]:
-    """Give what stays open, the groups side by side, and what has ended."""
+# Chooses among the rows of one group, which begin at (S, 1), with a beam and a handicap (S, V).
+Choose = Callable[[Step, Tensor, int, Tensor | None, int], Chosen]
+
+
+def grow(
+    step: Step, config: BeamSearch, end: int, choose: Choose | None = None
+) -> tuple[Candidates, list[Ended]]:
+    """Give what stays open, the groups side by side, and what has ended.
+
+    Args:
+        step: what may follow.
+        config: of the search.
+        end: the end symbol.
+        choose: among the continuations of a group; the best ones unless given.
+    """
     sentences, whole = step.totals.shape
     shared = whole == 1  # at first all groups have the same hypothesis
     width, beam = 1 if shared else whole // config.groups, config.beam // config.groups
@@ -95,8 +110,12 @@ def grow(step: Step, config: BeamSearch, end: int) -> tuple[Candidates, list[End
     for group in range(config.groups):
         first = 0 if shared else group * width
         handicap = config.diversity * taken if group else None
-        chosen = _extend(step.columns(first, width), starts + first, beam, handicap)
-        opened, over = _part(chosen, end, beam, impatient=config.patience is not None)
+        part = step.columns(first, width)
+        if choose is None:
+            chosen = _extend(part, starts + first, beam, handicap)
+            opened, over = _part(chosen, end, beam, impatient=config.patience is not None)
+        else:
+            chosen, opened, over = choose(part, starts + first, beam, handicap, end)
         ended += [(s, chosen, c) for s, c in over]
         groups.append(opened)
         if config.groups > 1:
@@ -120,14 +139,10 @@ def _extend(step: Step, starts: Tensor, beam: int, handicap: Tensor | None) -> C
     """
     sentences = step.totals.size(0)
     count = 1 if beam == 1 else 2 * beam
-    ranks, growth, own, pieces = _best(step, count, handicap)  # (R, at most C) each
+    ranks, growth, own, pieces = best_of_rows(step, count, handicap)  # (R, at most C) each
     spread = (step.totals.reshape(-1, 1) + ranks).view(sentences, -1)
     best, order = (x[:, :count] for x in spread.sort(dim=1, descending=True, stable=True))
-    if not (best[:, 0] < math.inf).all():  # NaN comes first
-        raise ModelError(
-            "the model gives log-probabilities that are not numbers; its weights are damaged, or "
-            "its training diverged: try an earlier checkpoint"
-        )
+    refuse_not_numbers(best[:, :1])  # NaN comes first
     totals = best
     if growth is not ranks:
         totals = (step.totals.reshape(-1, 1) + growth).view(sentences, -1).gather(1, order)
@@ -136,7 +151,22 @@ def _extend(step: Step, starts: Tensor, beam: int, handicap: Tensor | None) -> C
     return Candidates(rows, pieces, own, totals)
 
 
-def _best(step: Step, count: int, handicap: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def refuse_not_numbers(log_probs: Tensor) -> None:
+    """See that log-probabilities are numbers, or -inf.
+
+    Raises:
+        ModelError: one is not.
+    """
+    if not (log_probs < math.inf).all():
+        raise ModelError(
+            "the model gives log-probabilities that are not numbers; its weights are damaged, or "
+            "its training diverged: try an earlier checkpoint"
+        )
+
+
+def best_of_rows(
+    step: Step, count: int, handicap: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Find the best pieces of each row, or the one that must follow.
 
     A forced sentence has one live row, its first.

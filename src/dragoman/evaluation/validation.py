@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman.decoding import BeamSearch, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, NoRoom, decode
 from dragoman.evaluation.metrics import MetricName, Score, corpus_score
 from dragoman.evaluation.scoring import perplexity, score_targets
 from dragoman.models import SequenceToSequence
@@ -85,6 +85,6 @@ class Validator:
         found = decode(
             model, self.sources, self.search, self.tokenizer.special, batch_tokens=self.batch_tokens
         )
-        best = [() if isinstance(f, PrefixTooLong) or not f else f[0].ids for f in found]
+        best = [() if isinstance(f, NoRoom) or not f else f[0].ids for f in found]
         texts = self.tokenizer.decode_many(best)
         return tuple(corpus_score(metric, texts, self.references) for metric in self.metrics)

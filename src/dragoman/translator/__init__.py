@@ -1,9 +1,11 @@
 """Text in, text out: the few lines most users need."""
 
 from dragoman.translator.aligning import align_translations
+from dragoman.translator.alternatives import Alternative, word_place
 from dragoman.translator.draft import Draft
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
+from dragoman.translator.glossary import Glossary, read_glossary
 from dragoman.translator.joining import join_models
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.minimum_risk import expected_utilities, least_risk
@@ -24,11 +26,13 @@ from dragoman.translator.word_alignment import Link, WordAlignment
 __all__ = [
     "FLAGS",
     "SOURCE_LIMIT",
+    "Alternative",
     "Candidate",
     "CorpusScore",
     "Draft",
     "Flag",
     "Fragment",
+    "Glossary",
     "Link",
     "ScoredPair",
     "Tag",
@@ -46,8 +50,10 @@ __all__ = [
     "least_risk",
     "mean_log_prob",
     "one_line",
+    "read_glossary",
     "score_pairs",
     "split_sentences",
     "translate_fragments",
     "windows",
+    "word_place",
 ]

@@ -1,5 +1,7 @@
 """Signs that a translation may be wrong, seen from its source alone; none of them proves it.
 
+``missing-term`` is not one of these: it says that what was required is not there.
+
 The bounds are for any pair of languages, so they are generous: of the references of newstest and
 FLORES-101 at most one in fifty misses a number, nearly always because it is spelled out or really
 left out, and every other flag names at most one in five hundred (``docs/guides/translate.md``).
@@ -20,6 +22,7 @@ Flag = Literal[
     "untranslated",
     "lost-number",
     "lost-address",
+    "missing-term",
 ]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 

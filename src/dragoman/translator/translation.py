@@ -20,6 +20,7 @@ class Candidate:
         tokens: pieces, the end symbol included unless truncated.
         token_log_probs: natural logarithms, one per piece.
         truncated: whether it reached ``max_length`` before it ended.
+        missing: what was required and does not stand in it.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Candidate:
     tokens: tuple[str, ...]
     token_log_probs: tuple[float, ...]
     truncated: bool
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Translation:
             is only one hypothesis.
         error: why there is no translation, such as a forced prefix that is too long.
         traces: how each part was searched, where that was asked for.
+        required: phrases that it must hold, alternatives with ``|`` between: those asked for, and
+            those of a glossary whose source term it holds.
     """
 
     source: str
@@ -53,6 +57,7 @@ class Translation:
     error: str = ""
     parts: int = 1
     traces: tuple[Trace, ...] = ()
+    required: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -80,11 +85,17 @@ class Translation:
         return bool(self.hypotheses) and self.hypotheses[0].truncated
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Those of ``required`` that do not stand in the best."""
+        return self.hypotheses[0].missing if self.hypotheses else self.required
+
+    @property
     def flags(self) -> tuple[Flag, ...]:
         """What looks wrong with the best; nothing if the segment was copied or there is none."""
         if self.copied or not self.hypotheses:
             return ()
-        return flags_of(self.source, self.text, truncated=self.truncated)
+        found = flags_of(self.source, self.text, truncated=self.truncated)
+        return (*found, "missing-term") if self.missing else found
 
 
 def join_parts(parts: Sequence[Candidate], text: str) -> Candidate:

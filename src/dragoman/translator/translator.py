@@ -15,7 +15,7 @@ from dragoman.decoding import (
     EnsembleMean,
     Hypothesis,
     LengthForm,
-    PrefixTooLong,
+    NoRoom,
     Sampling,
     TorchEngine,
     Tracer,
@@ -29,12 +29,13 @@ from dragoman.inspection import AttentionMaps, attention_maps
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 from dragoman.translator.alignment import Head
-from dragoman.translator.banned_words import BannedWords
+from dragoman.translator.alternatives import Alternative, find_alternatives, pieces_before
 from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from dragoman.translator.draft import Draft
 from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
 from dragoman.translator.planning import Plan, Planner, TooLong
+from dragoman.translator.requirements import Required, Terms, WordMachines, verified
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.tracing import with_traces
 from dragoman.translator.translation import Candidate, Translation
@@ -42,7 +43,8 @@ from dragoman.translator.windows import windows
 from dragoman.translator.word_alignment import WordAlignment, align_pairs
 
 NOTHING_LEFT = (
-    "no translation within the limit is left by what may not come; allow more, or a wider beam"
+    "no translation within the limit is left by what may not come and what must; allow more, "
+    "require less, or widen the beam"
 )
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
 
@@ -90,6 +92,7 @@ class Translator:
         self.special = bundle.target_tokenizer.special
         limit = bundle.config.max_length if ensemble is None else ensemble.max_source_length
         self.source_limit = limit or SOURCE_LIMIT
+        self._words = WordMachines(bundle.source_tokenizer, bundle.target_tokenizer)
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -162,6 +165,8 @@ class Translator:
         copy_without_letters: bool = True,
         target_language: str | None = None,
         banned_words: Sequence[str] = (),
+        required: Required = (),
+        glossary: Terms = (),
         sampling: Sampling | None = None,
         mbr: int = 0,
         mbr_over: MbrOver = "samples",
@@ -190,6 +195,11 @@ class Translator:
             banned_words: text that no translation holds, however it is cut into pieces; words and
                 phrases are banned as a whole, so "cat" leaves "cats" alone. A forced prefix may
                 hold it.
+            required: phrases that every translation holds as whole words, whatever pieces spell
+                them; or a list for each text with those of its own. Of alternatives with ``|``
+                between, any one will do.
+            glossary: source and target terms; where a source term stands as whole words in a
+                segment, its target is required. See ``dragoman.translator.Glossary``.
             sampling: draw translations at random instead of searching, ``n_best`` of each segment
                 in the order drawn; ``beam`` and ``alpha`` have no part in it, scores are log P.
             mbr: find so many translations of each segment and give the ``n_best`` with the highest
@@ -210,13 +220,11 @@ class Translator:
                 with a beam above 1 or for another vocabulary, ``coverage`` with a model that forms
                 no attention weights, or a control of the search when translations are drawn; or
                 ``target_language`` is not one of the model's, or missing.
-            ValueError: ``prefix`` has another length than ``texts``.
+            ValueError: ``prefix`` or what is required has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
         if isinstance(texts, str) or isinstance(prefix, str):
             raise TypeError("texts and prefix are lists of strings, not one string")
-        if isinstance(banned_words, str):
-            raise TypeError("banned_words is a list of strings, not one string")
         choice = Choice.of(
             sampling,
             n_best=n_best,
@@ -227,13 +235,15 @@ class Translator:
         )
         asked = 1 if choice.drawing else choice.found
         search = BeamSearch(beam=beam, alpha=alpha, n_best=asked, max_length=max_length, **controls)
-        choice.refuse(search, {"prefix": prefix is not None, "banned_words": bool(banned_words)})
+        words = {"banned_words": banned_words, "required": required, "glossary": glossary}
+        wishes = {name: bool(given) for name, given in words.items()}
+        choice.refuse(search, {"prefix": prefix is not None, **wishes})
         if draft is not None:
             draft.check(self.bundle)
-            if trace or choice.drawing:
-                hint = "leave it out, or do not draw or explain"
-                raise ConfigError("draft", "goes with a plain greedy search alone", hint)
-        ban = BannedWords(banned_words, self.bundle.target_tokenizer) if banned_words else None
+            if trace or choice.drawing or required or glossary:
+                hint = "leave it out, or do not draw, explain or require"
+                raise ConfigError("draft", "goes with a greedy search alone", hint)
+        ban = self._words.ban(banned_words)
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
         if prefix is not None and len(prefix) != len(texts):
@@ -252,9 +262,11 @@ class Translator:
         if drawing := choice.drawing:
             found = iter(drawing.run(self.model, plans, self.special, batch_tokens))
             return [choice.choose(self._assemble(plan, found, every=True)) for plan in plans]
+        bound = self._words.bind(plans, required, glossary)
         parts = [part for plan in plans for part in plan.parts]
         tracer = Tracer(search) if trace else None
-        run = partial(decode, tracer=tracer) if draft is None else draft.decode
+        searched = partial(decode, tracer=tracer, required=bound.demands)
+        run = searched if draft is None else draft.decode
         found = iter(
             run(
                 self.engine,
@@ -266,7 +278,10 @@ class Translator:
                 ban=ban,
             )
         )
-        made = [choice.choose(self._assemble(plan, found)) for plan in plans]
+        made = [
+            verified(choice.choose(self._assemble(plan, found)), phrases)
+            for plan, phrases in zip(plans, bound.phrases, strict=True)
+        ]
         if tracer is None:
             return made
         return with_traces(made, plans, tracer, self.bundle.target_tokenizer)
@@ -288,6 +303,45 @@ class Translator:
         for group in windows(texts, at_once or 2_000, size=len):
             yield from self.translate(group, first_line=first, **options)
             first += len(group)
+
+    def alternatives(
+        self,
+        source: str,
+        target: str,
+        position: int,
+        count: int = 5,
+        *,
+        search: BeamSearch | None = None,
+        target_language: str | None = None,
+    ) -> list[Alternative]:
+        """Say what else could stand at a place in a translation, and how it would go on.
+
+        Args:
+            source: raw text.
+            target: its translation, by whomever; what stands before the word is kept.
+            position: a character of the word (from 0), or of the white space before it.
+            count: most alternatives, at least 1.
+            search: how what follows is found; as ``translate`` does unless given.
+            target_language: as in ``translate``.
+
+        Returns:
+            By falling probability, the word that stands there among them if it is probable.
+
+        Raises:
+            ConfigError: ``target_language`` is not one of the model's, or missing.
+            DragomanError: what stands before is longer than the model or ``search`` allows.
+            ValueError: there is no such position, ``count`` is less than 1, or the source is
+                longer than the model takes.
+        """
+        if not 0 <= position <= len(target) or count < 1:
+            raise ValueError(f"position {position} of {len(target)}, count {count}")
+        tag = language_tag(self.bundle.source_tokenizer, target_language)
+        tokenizer = self.bundle.target_tokenizer
+        place = len(tokenizer.normalize(target[:position]))
+        beginning = pieces_before(tokenizer, tokenizer.normalize(target), place)
+        ids = [*tag, *self.bundle.source_tokenizer.encode(source)]
+        search = search or BeamSearch()
+        return find_alternatives(self.engine, tokenizer, ids, beginning, search, count)
 
     def score(
         self,
@@ -389,7 +443,7 @@ class Translator:
     def _assemble(
         self,
         plan: Plan,
-        supply: Iterator[Sequence[Hypothesis] | PrefixTooLong],
+        supply: Iterator[Sequence[Hypothesis] | NoRoom],
         every: bool = False,
     ) -> Translation:
         """Make a translation of what was found of the parts of a plan; join every way, or the best.
@@ -400,13 +454,13 @@ class Translator:
         if plan.copied:
             copied = Candidate(plan.text, 0.0, (), (), False)
             return Translation(plan.text, (copied,), copied=True)
-        errors = [str(part) for part in found if isinstance(part, PrefixTooLong)]
+        errors = [str(part) for part in found if isinstance(part, NoRoom)]
         if errors:
             return Translation(plan.text, (), error=errors[0])
         parts = [
             [self._candidate(hypothesis) for hypothesis in part]
             for part in found
-            if not isinstance(part, PrefixTooLong)
+            if not isinstance(part, NoRoom)
         ]
         if not parts:
             return Translation(plan.text, (), shortened=plan.shortened)

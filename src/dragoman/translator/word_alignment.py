@@ -28,7 +28,7 @@ from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError, ModelError
 from dragoman.nn import EncoderDecoder, MultiHeadAttention
 from dragoman.translator.alignment import Aligner, Array, Head, Pair
-from dragoman.translator.banned_words import UNSPACED
+from dragoman.translator.whole_words import UNSPACED
 from dragoman.translator.words import Spans
 
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
