@@ -12,6 +12,7 @@ from dragoman.decoding import (
     BannedPhrases,
     BeamSearch,
     CTranslate2Engine,
+    NoRoom,
     PrefixTooLong,
     decode,
     load_ctranslate2,
@@ -103,7 +104,7 @@ def test_a_prefix_that_leaves_no_room_says_so(model: CTranslate2Engine) -> None:
     config = BeamSearch(max_length=3)
     found = decode(model, [[5], [6]], config, SPECIAL, prefixes=[(7, 8, 9), (7, 8)])
     assert found[0] == PrefixTooLong(3, 3)
-    assert not isinstance(found[1], PrefixTooLong)
+    assert not isinstance(found[1], NoRoom)
 
 
 def test_a_prefix_with_the_end_is_a_mistake_of_the_caller(model: CTranslate2Engine) -> None:
@@ -114,7 +115,7 @@ def test_a_prefix_with_the_end_is_a_mistake_of_the_caller(model: CTranslate2Engi
 def test_no_sources_and_empty_sources_have_answers(model: CTranslate2Engine) -> None:
     assert decode(model, [], BeamSearch(), SPECIAL) == []
     (found,) = decode(model, [[]], BeamSearch(), SPECIAL)
-    assert not isinstance(found, PrefixTooLong)
+    assert not isinstance(found, NoRoom)
     assert (found[0].ids, len(found[0].log_probs), found[0].truncated) == ((), 1, False)
 
 

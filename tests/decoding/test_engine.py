@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from dragoman.bundle import Bundle
-from dragoman.decoding import BeamSearch, Hypothesis, ModelSession, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, Hypothesis, ModelSession, NoRoom, decode
 from dragoman.evaluation import score_targets
 from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
 
@@ -22,8 +22,8 @@ def found_by(
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     special = bundle.target_tokenizer.special
     answers = decode(encoder_decoder(bundle), sources, config, special, batch_tokens=batch_tokens)
-    assert not any(isinstance(answer, PrefixTooLong) for answer in answers)
-    return [answer for answer in answers if not isinstance(answer, PrefixTooLong)]
+    assert not any(isinstance(answer, NoRoom) for answer in answers)
+    return [answer for answer in answers if not isinstance(answer, NoRoom)]
 
 
 @pytest.mark.parametrize("alpha", [-0.5, 0.0, 0.6, 1.0])
@@ -91,7 +91,7 @@ def test_a_limit_is_fifty_more_than_the_source_and_counts_the_end_symbol() -> No
     answer = decode(
         encoder_decoder(bundle), sources, BeamSearch(beam=1), bundle.target_tokenizer.special
     )[0]
-    assert not isinstance(answer, PrefixTooLong)
+    assert not isinstance(answer, NoRoom)
     assert answer[0].truncated
     assert len(answer[0].ids) == 53
 

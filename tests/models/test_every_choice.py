@@ -20,7 +20,7 @@ from dragoman.data import (
     stream_batches,
     text_stream,
 )
-from dragoman.decoding import BeamSearch, PrefixTooLong, decode
+from dragoman.decoding import BeamSearch, NoRoom, decode
 from dragoman.models import ModelConfig, SequenceToSequence, build_model
 from dragoman.nn import CausalLM, EncoderOnly
 from dragoman.tokenization import Tokenizer, TokenizerConfig, learn_bpe
@@ -178,8 +178,8 @@ def test_the_best_translation_does_not_depend_on_the_batch(name: str) -> None:
     together = decode(model, chosen, search, tokenizer.special)
     for source, found in zip(chosen, together, strict=True):
         alone = decode(model, [source], search, tokenizer.special)[0]
-        assert not isinstance(found, PrefixTooLong)
-        assert not isinstance(alone, PrefixTooLong)
+        assert not isinstance(found, NoRoom)
+        assert not isinstance(alone, NoRoom)
         assert found[0].ids == alone[0].ids
         np.testing.assert_allclose(found[0].log_probs, alone[0].log_probs, atol=1e-5)
 
@@ -214,14 +214,14 @@ def test_long_input_works_or_is_refused_before_the_model_runs(name: str) -> None
                 decode(model, [[9] * too_long], search, tokenizer.special)
     else:
         found = decode(model, [[9] * 4 * limit], search, tokenizer.special)[0]
-        assert not isinstance(found, PrefixTooLong)
+        assert not isinstance(found, NoRoom)
         assert np.isfinite(found[0].score)
     if limited and model.max_target_length is not None:
         never = BeamSearch(beam=1, max_length=4 * limit)
         with torch.no_grad():
             model.generator.table[tokenizer.special.end] = 0
         found = decode(model, [[9]], never, tokenizer.special)[0]
-        assert not isinstance(found, PrefixTooLong)
+        assert not isinstance(found, NoRoom)
         assert len(found[0].log_probs) <= limit
 
 

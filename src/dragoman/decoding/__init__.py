@@ -16,7 +16,7 @@ from dragoman.decoding.drafting import (
     Proposal,
 )
 from dragoman.decoding.drawing import draw_translations
-from dragoman.decoding.engine import decode
+from dragoman.decoding.engine import Found, decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.ensemble import Ensemble, EnsembleMean, EnsembleSession, mean_log_probs
 from dragoman.decoding.final_score import (
@@ -76,6 +76,7 @@ __all__ = [
     "EnsembleMean",
     "EnsembleSession",
     "FinalScore",
+    "Found",
     "FusedEngine",
     "Greedy",
     "Happened",

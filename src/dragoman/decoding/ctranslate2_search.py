@@ -19,6 +19,7 @@ from typing import Any
 
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.ctranslate2_model import CTranslate2Model
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.required import Demand
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
@@ -76,7 +77,8 @@ class CTranslate2Engine:
     """
 
     def __init__(self, model: SequenceToSequence, loaded: CTranslate2Model) -> None:
-        self.model, self.loaded = model, loaded
+        self.model: SequenceToSequence | Ensemble = model
+        self.loaded = loaded
         self.workers = loaded.workers
         self.batch_tokens: int | None = 1024
 

@@ -9,20 +9,18 @@ from torch import nn
 
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.drafting import Drafts
-from dragoman.decoding.engine import check_source_lengths, decode
+from dragoman.decoding.engine import Found, check_source_lengths, decode
 from dragoman.decoding.engines import Engine, FusedEngine, one_thread
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
 from dragoman.decoding.reading import Reader, Reading, TorchReader, check_reading
 from dragoman.decoding.sampling import Sampling
-from dragoman.decoding.settings import BeamSearch, PrefixTooLong, prefix_too_long
+from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.speculation import DraftCounts, Draftwise, Task, write
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder
 from dragoman.tokenization import SpecialIds
-
-Answer = list[Hypothesis] | PrefixTooLong
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def decode_drafted(
     prefixes: Sequence[Sequence[int]] | None = None,
     ban: Ban | None = None,
     seeds: Sequence[int] | None = None,
-) -> tuple[list[Answer], DraftCounts]:
+) -> tuple[list[Found], DraftCounts]:
     """Translate sources with the help of a draft.
 
     Args:
@@ -89,7 +87,7 @@ def decode_drafted(
     prefixes = [()] * len(sources) if prefixes is None else prefixes
     _check_prefixes(prefixes, special.end, large.generator.table.size(0))
     writer = Writer(config, special, speculation, ban)
-    answers: list[Answer] = []
+    answers: list[Found] = []
     counts = DraftCounts()
     numbers = range(len(sources)) if seeds is None else seeds
     for source, prefix, seed in zip(sources, prefixes, numbers, strict=True):

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import torch
 
-from dragoman.data import pad_rows
 from dragoman.decoding.best_pieces import best_pieces
 from dragoman.decoding.engine import check_source_lengths
+from dragoman.decoding.engines import TorchEngine
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Symbols, items
-from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.session import Session
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
@@ -46,7 +46,7 @@ def next_pieces(
 
 
 def next_pieces_of(
-    model: SequenceToSequence,
+    model: SequenceToSequence | Ensemble,
     source: Sequence[int],
     special: SpecialIds,
     beginning: Sequence[int],
@@ -67,8 +67,5 @@ def next_pieces_of(
     model.eval()
     check_source_lengths(model, [source])
     symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
-    device = next(model.parameters()).device
-    with torch.inference_mode():
-        ids = pad_rows([[*source, special.end]], model.padding).to(device)
-        session = ModelSession.start(model, ids)
+    session = TorchEngine(model).start([[*source, special.end]])
     return next_pieces(session, symbols, beginning, count)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data import pad_rows
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.errors import ModelError
 from dragoman.models import Model
 from dragoman.nn import CausalLM, DecoderCache, EncoderDecoder, MultiHeadAttention
@@ -141,7 +142,7 @@ class TorchReader:
         return reading.read(read)[1] if read else reading
 
 
-def check_reading(model: Model, role: str) -> EncoderDecoder | CausalLM:
+def check_reading(model: Model | Ensemble, role: str) -> EncoderDecoder | CausalLM:
     """See that a model can go back to an earlier place.
 
     Args:

@@ -10,9 +10,8 @@ from dragoman.decoding import (
     CopyDrafts,
     DraftCounts,
     Engine,
-    Hypothesis,
+    Found,
     ModelDrafts,
-    PrefixTooLong,
     Speculation,
     check_reading,
     choose_engine,
@@ -119,7 +118,7 @@ class Draft:
         batch_tokens: int = 0,
         prefixes: Sequence[Sequence[int]] | None = None,
         ban: Ban | None = None,
-    ) -> list[list[Hypothesis] | PrefixTooLong]:
+    ) -> list[Found]:
         """Do what ``decoding.decode`` does, one source after the other, and count.
 
         ``batch_tokens`` means nothing, as there are no batches.
