@@ -70,9 +70,9 @@ def choose_engine(
         raise ConfigError("dtype", f"fused does not compute in {dtype}", hint)
     kind = cast("Any", KINDS[dtype])
     if engine == "fused" or dtype == "int8":
-        return FusedEngine.of(model, kind)
+        return FusedEngine.of(model, kind, say=say)
     try:
-        fused = FusedEngine.of(model, kind)
+        fused = FusedEngine.of(model, kind, say=say)
     except ConfigError:
         return _torch_engine(model, dtype)
     plain = _torch_engine(model, dtype)

@@ -1,7 +1,7 @@
 """What finds the translations of a batch: a model as it is, or packed with kernels of its own."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
@@ -140,17 +140,25 @@ class FusedEngine:
 
     @classmethod
     def of(
-        cls, model: SequenceToSequence | Ensemble, kind: "Kind", *, workers: int | None = None
+        cls,
+        model: SequenceToSequence | Ensemble,
+        kind: "Kind",
+        *,
+        workers: int | None = None,
+        say: Callable[[str], None] | None = None,
     ) -> "FusedEngine":
-        """Pack a model.
+        """Pack a model; ``say`` is told if kernels have to be compiled, which takes long.
 
         Raises:
             ConfigError: numba is not installed, or the model has parts that are not known.
         """
-        from dragoman.decoding.fused import FusedModel, check_numba
+        from dragoman.decoding.fused import KEPT_IN, FusedModel, check_numba, tell_of_compiling
 
         check_numba()
-        return cls(model, FusedModel.of(model, kind), workers=workers)
+        packed = FusedModel.of(model, kind)
+        if say is not None:
+            tell_of_compiling(say, KEPT_IN)
+        return cls(model, packed, workers=workers)
 
     @torch.inference_mode()  # always, as what lies in a room is used again
     def search(

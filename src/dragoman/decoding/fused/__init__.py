@@ -3,11 +3,16 @@
 Imported only where it is asked for, as numba is slow to load.
 """
 
-from dragoman.decoding.fused.compiling import check_numba, forget_stale
+from dragoman.decoding.fused.compiling import (
+    check_numba,
+    forget_stale,
+    kept_in,
+    tell_of_compiling,
+)
 
 check_numba()
-forget_stale()
 
+from dragoman.decoding.fused.choosing import log_softmax  # noqa: E402
 from dragoman.decoding.fused.packing import CannotPack, PackedModel  # noqa: E402
 from dragoman.decoding.fused.products import Kind  # noqa: E402
 from dragoman.decoding.fused.reading import FusedReader  # noqa: E402
@@ -15,7 +20,11 @@ from dragoman.decoding.fused.room import Room  # noqa: E402
 from dragoman.decoding.fused.searching import fused_search, is_plain  # noqa: E402
 from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E402
 
+KEPT_IN = kept_in(log_softmax)
+forget_stale(KEPT_IN)
+
 __all__ = [
+    "KEPT_IN",
     "CannotPack",
     "FusedModel",
     "FusedReader",
@@ -26,4 +35,5 @@ __all__ = [
     "check_numba",
     "fused_search",
     "is_plain",
+    "tell_of_compiling",
 ]

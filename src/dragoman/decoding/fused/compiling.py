@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dragoman.errors import ConfigError
 
@@ -20,34 +20,76 @@ FAST = frozenset({"reassoc", "contract", "nsz", "arcp"})
 
 
 def check_numba() -> None:
-    """See that numba is installed.
+    """See that numba is installed, and goes with the NumPy that is.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: it is not, or does not.
     """
     if find_spec("numba") is None:
         hint = 'pip install "dragoman[fast]", or set engine to torch'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
+    try:
+        import numba  # noqa: F401  # pyright: ignore  # has no stubs
+    except ImportError as error:
+        problem = f"fused needs numba, which does not load: {error}"
+        raise ConfigError("engine", problem, "install another, or set engine to torch") from None
 
 
-def forget_stale() -> None:
-    """Forget what was compiled before any file here changed.
+def forget_stale(folder: Path | None) -> None:
+    """Forget what was compiled into a folder before any file here changed.
 
     Numba looks at the file of a kernel alone, not at those of what the kernel calls.
     """
-    here = Path(__file__).parent
-    newest = max(file.stat().st_mtime for file in here.glob("*.py"))
-    for index in (here / "__pycache__").glob("*.nbi"):
+    if folder is None:
+        return
+    newest = max(file.stat().st_mtime for file in Path(__file__).parent.glob("*.py"))
+    for index in folder.glob("*.nbi"):
         with suppress(OSError):  # another process was faster, or nothing may be written here
             if index.stat().st_mtime < newest:
                 index.unlink()
 
 
+def kept_in(kernel: Callable[..., Any]) -> Path | None:
+    """Say where compiled kernels are kept; None: where nothing may be written, they are not."""
+    path = cast("Any", kernel).stats.cache_path  # Any: numba has no stubs
+    return None if path is None else Path(path)
+
+
+def tell_of_compiling(say: Callable[[str], None], kept: Path | None) -> None:
+    """Tell once when kernels begin to be compiled, which is why a first translation takes long.
+
+    Args:
+        say: is told.
+        kept: where kernels are kept.
+    """
+    from numba.core import event  # pyright: ignore  # has no stubs
+
+    events: Any = event
+    again = "once; takes half a minute where most are new"
+    if kept is None:
+        again = "anew each time, as no folder for them can be written; NUMBA_CACHE_DIR may name one"
+
+    class Telling(events.Listener):
+        def on_start(self, event: Any) -> None:
+            if not said:
+                said.append(f"compiling kernels for this processor, {again}")
+                say(said[0])
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    said: list[str] = []
+    events.register("numba:compile", Telling())
+
+
 def compiled(function: F) -> F:
-    """Compile a kernel when it is first called; kept for the next process."""
+    """Compile a kernel when it is first called; kept for the next process, where one can write."""
     from numba import njit  # pyright: ignore  # has no stubs
 
-    return njit(nogil=True, cache=True, error_model="numpy")(function)  # pyright: ignore
+    try:
+        return njit(nogil=True, cache=True, error_model="numpy")(function)  # pyright: ignore
+    except RuntimeError:  # neither beside this file nor in the cache of the user
+        return njit(nogil=True, error_model="numpy")(function)  # pyright: ignore
 
 
 def inlined(function: F) -> F:
