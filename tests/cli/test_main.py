@@ -424,6 +424,12 @@ def test_doctor_says_what_works(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["devices"]["cpu"] == "works"
     assert "torch" in found["versions"]
+    engines = found["engines of translate"]
+    assert "float32" in engines["torch"]
+    assert all(kind in engines["fused"] for kind in ("float32 (", "bfloat16 (", "int8 ("))
+    assert engines["kernels of fused"].startswith("kept ")
+    assert "int8" in engines["ctranslate2"]
+    assert found["optional libraries"]["numba"].endswith("--engine fused, --dtype int8")
     assert main(["doctor"]) == 0
     assert "GFLOP/s" in capsys.readouterr().out
 

@@ -18,6 +18,7 @@ from dragoman.decoding.drafting import (
 from dragoman.decoding.drawing import draw_translations
 from dragoman.decoding.engine import Found, decode
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
+from dragoman.decoding.engines_here import engines_here
 from dragoman.decoding.ensemble import Ensemble, EnsembleMean, EnsembleSession, mean_log_probs
 from dragoman.decoding.final_score import (
     FinalScore,
@@ -120,6 +121,7 @@ __all__ = [
     "draw_pieces",
     "draw_translations",
     "emitted",
+    "engines_here",
     "expected_tokens",
     "filter_log_probs",
     "length_penalty",

@@ -1,15 +1,30 @@
 """What this machine has and what of Dragoman works on it: ``dragoman doctor``."""
 
-import importlib.util
 import os
 import platform
 import time
+from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
 from dragoman.bundle import library_versions
+from dragoman.decoding import engines_here
 
 _SIZE = 1024  # of the square matrices whose product is timed
+_EXTRAS = {  # library: the extra that installs it, and what it is for
+    "numba": ("fast", "translate --engine fused, --dtype int8"),
+    "ctranslate2": ("ct2", "translate --engine ctranslate2"),
+    "polib": ("formats", "catalogues (PO, MO)"),
+    "lxml": ("formats", "corpora in TMX, XLIFF, Qt TS"),
+    "backports.zstd": ("formats", "files packed with zstd"),
+    "pyarrow": ("parquet", "Parquet files"),
+    "datasets": ("datasets", "data sets of Hugging Face"),
+    "matplotlib": ("plot", "pictures"),
+    "tensorboard": ("tensorboard", "training.tensorboard"),
+    "py3langid": ("language", "texts in another language"),
+    "transformers": ("hf", "MarianMT models"),
+    "bitsandbytes": ("adam8bit", "the optimizer adam8bit"),
+}
 
 
 def diagnose() -> dict[str, dict[str, str]]:
@@ -23,6 +38,7 @@ def diagnose() -> dict[str, dict[str, str]]:
         "machine": _machine(),
         "devices": _devices(),
         "speed (matrix products)": _speeds(),
+        "engines of translate": engines_here(),
         "optional libraries": _optional(),
     }
 
@@ -71,8 +87,11 @@ def _gigaflops(dtype: torch.dtype, device: str) -> float:
 
 
 def _optional() -> dict[str, str]:
-    names = ("tensorboard", "matplotlib", "fastapi", "ctranslate2", "transformers", "onnxruntime")
-    return {
-        name: "installed" if importlib.util.find_spec(name) else "not installed (not needed)"
-        for name in names
-    }
+    return {name: _library(name, extra, use) for name, (extra, use) in _EXTRAS.items()}
+
+
+def _library(name: str, extra: str, use: str) -> str:
+    try:
+        return f"{version(name)}, for {use}"
+    except PackageNotFoundError:
+        return f"not installed; for {use}: pip install 'dragoman[{extra}]'"
