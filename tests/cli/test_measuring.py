@@ -206,3 +206,31 @@ def test_a_test_set_that_cannot_be_read_is_two(
     out, err = capsys.readouterr()
     assert out == ""
     assert problem in err
+
+
+def test_evaluate_measures_an_engine_a_precision_or_an_ensemble(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write(tmp_path / "s", "the dog", "we go ."), write(tmp_path / "t", "a", "b")
+    hypotheses = tmp_path / "h"
+    model = str(models / "translator")
+    options = ["--source", source, "--target", target, "--beam", "2", "--max-length", "6"]
+    for chosen, loading in (
+        (["--dtype", "int8"], {"dtype": "int8", "engine": "fused"}),
+        (["--engine", "fused"], {"engine": "fused"}),
+        (["--ensemble", model, "--ensemble-mean", "geometric"], {"engine": "torch"}),
+    ):
+        command = ["evaluate", model, *options, *chosen, "--hypotheses", str(hypotheses)]
+        assert main(command) == 0
+        translator = Translator.load(model, **loading)
+        expected = translator.translate(["the dog", "we go ."], beam=2, max_length=6)
+        found = hypotheses.read_text(encoding="utf-8").splitlines()
+        assert found == [each.text for each in expected]
+    capsys.readouterr()
+    for chosen, named in (
+        (["--engine", "torch", "--dtype", "int8"], "the engine torch does not compute in int8"),
+        (["--engine", "quick"], "'quick' is not an engine"),
+        (["--ensemble-mean", "geometric"], "there is one model"),
+    ):
+        assert main(["evaluate", model, *options, *chosen]) == 2
+        assert named in capsys.readouterr().err

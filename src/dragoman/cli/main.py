@@ -43,6 +43,8 @@ from dragoman.cli.options import (
     Diversity,
     DraftLength,
     DraftModel,
+    EngineDtype,
+    EngineName,
     Ensemble,
     EnsembleMean,
     GlossaryFile,
@@ -149,24 +151,22 @@ def translate(
     ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: Annotated[
-        str, typer.Option(help="auto (float32), float32, bfloat16, float16; int8 with fused.")
-    ] = "auto",
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="auto: the faster one, measured once for a machine and model; torch: any model "
-            "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the "
-            "folder."
-        ),
-    ] = "auto",
+    dtype: EngineDtype = "auto",
+    engine: EngineName = "auto",
     format: Annotated[
         str, typer.Option(help="text: one segment a line; html, po, qt, tmx, xliff: a document.")
     ] = "text",
     target_language: Annotated[
-        str | None, typer.Option(help="For a model of several, or a TMX of several.")
+        str | None,
+        typer.Option(
+            help="What to translate into, for a model of several languages; in a TMX file, the "
+            "language to fill."
+        ),
     ] = None,
-    source_language: Annotated[str | None, typer.Option(help="For a TMX of several.")] = None,
+    source_language: Annotated[
+        str | None,
+        typer.Option(help="In a TMX file, what to translate from; its srclang unless given."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="In a document, also what has a translation.")
     ] = False,

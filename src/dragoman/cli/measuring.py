@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
-from dragoman.cli.lines import lines_out
+from dragoman.cli.drawing import ensemble_options
+from dragoman.cli.lines import lines_out, say
 from dragoman.cli.options import (
     Alpha,
     Ban,
@@ -18,6 +19,9 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
+    EngineDtype,
+    Ensemble,
+    EnsembleMean,
     Groups,
     Json,
     LengthPenalty,
@@ -83,8 +87,18 @@ def evaluate(
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
     ban: Ban = None,
+    ensemble: Ensemble = None,
+    ensemble_mean: EnsembleMean = "linear",
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
+    dtype: EngineDtype = "auto",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, torch, fused or ctranslate2, as for translate; torch unless given, and "
+            "fused with int8."
+        ),
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Measure a model on a test set of its kind.
@@ -111,7 +125,13 @@ def evaluate(
         "repetition_penalty": repetition_penalty,
     }
     search = dragoman.BeamSearch(**controls)
-    loaded = dragoman.load_model(model, device=device)
+    loading: dict[str, Any] = ensemble_options(ensemble, ensemble_mean)
+    if loading or dtype != "auto" or engine is not None:
+        engine = engine or ("fused" if dtype == "int8" else "torch")
+        loading |= {"device": device, "dtype": dtype, "engine": engine, "say": say}
+        loaded: Any = dragoman.Translator.load(model, **loading)
+    else:
+        loaded = dragoman.load_model(model, device=device)
     if isinstance(loaded, dragoman.Translator):
         if not isinstance(corpus, dragoman.ParallelCorpus):
             problem = "a translator is measured on --source and --target, or --file"

@@ -192,6 +192,17 @@ Columns = Annotated[
     str | None,
     typer.Option(help="Source and target in a file: columns from 0, paths or languages, as en,de."),
 ]
+EngineDtype = Annotated[
+    str, typer.Option(help="auto (float32), float32, bfloat16, float16; int8 with fused.")
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        help="auto: the faster one, measured once for a machine and model; torch: any model "
+        "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the "
+        "folder."
+    ),
+]
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
 
 
