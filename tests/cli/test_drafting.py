@@ -34,7 +34,7 @@ def test_lines_are_the_same_with_a_draft_and_standard_error_says_what_it_was_wor
     assert main([*plain, *drafted]) == 0
     found = capfd.readouterr()
     assert found.out == expected
-    assert re.fullmatch(SAID, found.err)
+    assert re.search(f"{SAID}$", found.err)  # before it, what was compiled
     if not copies:
         assert "(100%)" in found.err
 
@@ -62,3 +62,11 @@ def test_a_draft_with_a_wider_beam_is_refused_before_anything_is_read(
         "error: --draft: verifies one hypothesis, and --beam is 4; give --beam 1, or leave the "
         "draft out\n"
     )
+
+
+def test_an_engine_that_verifies_no_drafts_is_named(
+    model: Path, source: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--beam", "1", "--draft", "copy", "--engine", "ctranslate2"]
+    assert main(["translate", str(model), "--input", str(source), *options]) == 2
+    assert "--draft: is verified by the engines torch and fused" in capfd.readouterr().err

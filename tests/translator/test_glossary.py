@@ -1,9 +1,11 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dragoman.errors import ConfigError, DataError
 from dragoman.translator import Glossary, read_glossary
+from tests.fixtures import tiny_translator
 
 
 def unchanged(text: str) -> str:
@@ -107,3 +109,9 @@ def test_a_wrong_file_is_said_with_its_line(tmp_path: Path, text: str, message: 
 def test_a_blank_term_is_refused() -> None:
     with pytest.raises(ConfigError, match="glossary: entry 2 has a blank term; leave the entry"):
         Glossary([("a", "b"), ("a", " | ")], unchanged, unchanged)
+
+
+@pytest.mark.parametrize("given", ["terms.tsv", ("dog", "hound"), [("dog",)], [("dog", 1)]])
+def test_a_glossary_that_is_no_list_of_pairs_is_told_what_it_is(given: Any) -> None:
+    with pytest.raises(TypeError, match="glossary is a list of pairs"):
+        tiny_translator().translate(["the dog"], glossary=given)

@@ -10,7 +10,7 @@ from dragoman.bundle import Bundle, save_bundle
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models import ModelConfig, RecurrentConfig, build_model
 from dragoman.tokenization import Tokenizer, TokenizerConfig, learn_bpe
-from dragoman.translator import Translator
+from dragoman.translator import Draft, Translator
 from dragoman.translator.joining import join_models
 from tests.fixtures import ENGLISH, GERMAN, tiny_bundle, tiny_folder
 
@@ -113,3 +113,16 @@ def test_a_language_model_is_no_member(tmp_path: Path) -> None:
         Translator.load(path, ensemble=[path], ensemble_mean="max")  # pyright: ignore
     with pytest.raises(ModelError, match="no such model folder"):
         Translator.load(path, ensemble=[tmp_path / "none"])
+
+
+def test_what_an_ensemble_cannot_do_is_said_of_ensembles(tmp_path: Path) -> None:
+    folder = tiny_folder(tmp_path)
+    joined = Translator.load(folder, ensemble=[folder])
+    with pytest.raises(ConfigError, match="coverage: is not offered for an ensemble"):
+        joined.translate(["a"], coverage=0.1)
+    with pytest.raises(ModelError, match="an ensemble cannot go back"):
+        joined.translate(["a"], beam=1, draft=Draft.load(folder, engine="torch"))
+    with pytest.raises(ConfigError, match="int8 is for fused alone"):
+        Translator.load(folder, ensemble=[folder], dtype="int8")
+    with pytest.raises(TypeError, match="a list of folders"):
+        Translator.load(folder, ensemble=str(folder))

@@ -119,7 +119,10 @@ def test_what_is_copied_or_blank_stays(translator: Translator) -> None:
         ({"mbr": 4, "mbr_over": "lattice"}, "mbr_over: 'lattice' is not a choice; samples or beam"),
         ({"mbr_over": "beam"}, "mbr_over: is beam, and mbr is 0; set mbr to 2 or more"),
         ({"mbr": 4, "mbr_over": "beam", "sampling": Sampling()}, "mbr_over: is beam, and sampling"),
-        ({"mbr": 9, "mbr_over": "beam"}, "n_best: 9 is more than beam 4; set beam to 9 or more"),
+        (
+            {"mbr": 9, "mbr_over": "beam"},
+            "mbr: 9 is more than beam 4, of whose best",
+        ),
     ],
 )
 def test_what_cannot_be_reranked_is_refused(

@@ -26,13 +26,16 @@ class Drafting:
         """Read the draft that ``--draft`` names, as the model is loaded.
 
         Raises:
-            ConfigError: the beam is wider than 1.
+            ConfigError: the beam is wider than 1, or the engine verifies no drafts.
         """
         if folder is None:
             return cls(None)
         if beam > 1:
             problem = f"verifies one hypothesis, and --beam is {beam}"
             raise ConfigError("--draft", problem, "give --beam 1, or leave the draft out")
+        if loading["engine"] == "ctranslate2":
+            problem = "is verified by the engines torch and fused, not by ctranslate2"
+            raise ConfigError("--draft", problem, "set --engine, or leave the draft out")
         return cls(dragoman.Draft.load(folder, length=length, **loading))
 
     @property

@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 import torch
 from torch import Tensor, nn
 
+from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.final_score import coverage_penalty
 from dragoman.decoding.session import NO_COVERAGE, Session
 from dragoman.errors import ConfigError
@@ -94,7 +95,8 @@ def check_coverage(model: nn.Module) -> EncoderDecoder:
     """
     if isinstance(model, EncoderDecoder) and _reader(model) is not None:
         return model
-    raise ConfigError("coverage", NO_COVERAGE, "set coverage to 0")
+    problem = "is not offered for an ensemble" if isinstance(model, Ensemble) else NO_COVERAGE
+    raise ConfigError("coverage", problem, "set coverage to 0")
 
 
 def _reader(model: EncoderDecoder) -> MultiHeadAttention | None:

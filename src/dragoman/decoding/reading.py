@@ -153,8 +153,8 @@ def check_reading(model: Model | Ensemble, role: str) -> EncoderDecoder | Causal
         ModelError: it keeps no keys and values of each position, or forgets some.
     """
     if not isinstance(model, EncoderDecoder | CausalLM):
-        kind = type(model).__name__
-        raise ModelError(f"{role}: a {kind} cannot go back to an earlier piece; use a Transformer")
+        one = "an ensemble" if isinstance(model, Ensemble) else f"a {type(model).__name__}"
+        raise ModelError(f"{role}: {one} cannot go back to an earlier piece; use one Transformer")
     for layer in model.decoder.layers:
         attention = layer.attention
         if not isinstance(attention, MultiHeadAttention):

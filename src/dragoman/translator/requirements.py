@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, cast
 
 from dragoman.decoding import Demand
 from dragoman.errors import ConfigError
@@ -95,7 +96,7 @@ class WordMachines:
             raise TypeError("required is a list of strings, not one string")
         if not required and not glossary:
             return Bound([()] * len(plans), None)
-        terms = self._glossaries(tuple((s, t) for s, t in glossary)) if glossary else None
+        terms = self._glossaries(_pairs(glossary)) if glossary else None
         phrases: list[tuple[Phrase, ...]] = []
         demands: list[Demand | None] = []
         for plan, own in zip(plans, self._own(required, len(plans)), strict=True):
@@ -139,3 +140,14 @@ class WordMachines:
 
     def _make_demand(self, phrases: tuple[Ways, ...]) -> Demand:
         return RequiredWords(phrases, self._spelling())
+
+
+def _pairs(glossary: Terms) -> tuple[tuple[str, str], ...]:
+    given: tuple[Any, ...] = tuple(glossary)  # Any: who has no types may give anything
+    if isinstance(glossary, str) or not all(
+        isinstance(pair, tuple | list) and [*map(type, cast("Any", pair))] == [str, str]
+        for pair in given
+    ):
+        problem = "glossary is a list of pairs, source and target term; read_glossary reads a file"
+        raise TypeError(problem)
+    return tuple((source, target) for source, target in given)

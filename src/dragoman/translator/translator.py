@@ -131,6 +131,8 @@ class Translator:
             ModelError: a file is missing, damaged, or does not fit the others.
             ConfigError: the device, dtype or engine is not known or not here.
         """
+        if isinstance(ensemble, str | Path):
+            raise TypeError("ensemble is a list of folders, not one folder")
         if engine == "ctranslate2" and device == "auto":
             device = "cpu"
         bundle = load_bundle(Path(folder), choose_device(device))
@@ -234,6 +236,9 @@ class Translator:
             first=first_line,
         )
         asked = 1 if choice.drawing else choice.found
+        if choice.mbr and asked > beam:
+            problem = f"{mbr} is more than beam {beam}, of whose best it chooses"
+            raise ConfigError("mbr", problem, f"set beam to {mbr} or more")
         search = BeamSearch(beam=beam, alpha=alpha, n_best=asked, max_length=max_length, **controls)
         words = {"banned_words": banned_words, "required": required, "glossary": glossary}
         wishes = {name: bool(given) for name, given in words.items()}

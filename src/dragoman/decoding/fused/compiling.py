@@ -6,6 +6,7 @@ with tensors; products of matrices stay PyTorch's.
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -55,6 +56,7 @@ def kept_in(kernel: Callable[..., Any]) -> Path | None:
     return None if path is None else Path(path)
 
 
+@cache  # whoever was told once need not be told by every engine
 def tell_of_compiling(say: Callable[[str], None], kept: Path | None) -> None:
     """Tell once when kernels begin to be compiled, which is why a first translation takes long.
 

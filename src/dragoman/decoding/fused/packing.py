@@ -170,7 +170,7 @@ class PackedModel:
             CannotPack: it has a part that is not known here.
         """
         if not isinstance(model, EncoderDecoder):
-            raise CannotPack(f"a model of the kind {type(model).__name__}")
+            raise CannotPack(f"models of the kind {type(model).__name__}")
         if model.generator.projection is not None:
             raise CannotPack("an embedding narrower than the model")
         encoder = _stack(model.source_input, model.encoder, EncoderLayer, kind)

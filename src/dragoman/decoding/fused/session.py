@@ -41,7 +41,10 @@ class FusedModel:
             return cls(PackedModel.pack(model, kind))
         except CannotPack as error:
             problem = f"fused does not know {error}"
-            raise ConfigError("engine", problem, "set engine to torch") from None
+            hint = "set engine to torch"
+            if kind == "int8":
+                hint = "int8 is for fused alone; set dtype to float32 or bfloat16"
+            raise ConfigError("engine", problem, hint) from None
 
     def source_positions(self, count: int) -> Any:
         """Give at least so many positions of the source side, (count, D)."""
