@@ -70,3 +70,10 @@ def test_an_engine_that_verifies_no_drafts_is_named(
     options = ["--beam", "1", "--draft", "copy", "--engine", "ctranslate2"]
     assert main(["translate", str(model), "--input", str(source), *options]) == 2
     assert "--draft: is verified by the engines torch and fused" in capfd.readouterr().err
+
+
+def test_a_length_without_a_draft_is_refused(
+    model: Path, source: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["translate", str(model), "--input", str(source), "--draft-length", "8"]) == 2
+    assert "--draft-length: nothing is drafted; add --draft MODEL" in capfd.readouterr().err

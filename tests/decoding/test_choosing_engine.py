@@ -95,6 +95,8 @@ def test_what_compiles_is_said_once_and_works_where_nothing_can_be_written(tmp_p
         "engine = choose_engine(model, special, engine='fused', say=said.append)\n"
         "decode(engine, [[5, 6]], BeamSearch(beam=2, max_length=3), special)\n"
         "print(*said)\n"
+        "if sys.argv[1] == 'nowhere':\n"
+        "    print(type(choose_engine(model, special)).__name__)\n"
     )
     root, where = Path(__file__).parents[2], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
 
@@ -110,6 +112,7 @@ def test_what_compiles_is_said_once_and_works_where_nothing_can_be_written(tmp_p
     nowhere = run("nowhere")
     assert nowhere.startswith(f"{begin}anew each time")
     assert "NUMBA_CACHE_DIR" in nowhere
+    assert nowhere.endswith("\nTorchEngine")  # of auto
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -35,9 +35,9 @@ def choose_engine(
 ) -> Engine:
     """Make an engine of a model, which goes to the dtype.
 
-    ``auto`` is ``torch`` on a GPU, for models that ``fused`` does not know and where numba is not
-    installed. Elsewhere it is the one that decoded made-up sentences faster, which is measured
-    once for a machine and the shapes of a model.
+    ``auto`` is ``torch`` on a GPU, for models that ``fused`` does not know, where numba is not
+    installed and where compiled kernels cannot be kept. Elsewhere it is the one that decoded
+    made-up sentences faster, which is measured once for a machine and the shapes of a model.
 
     Args:
         model: on its device, in evaluation mode.
@@ -76,6 +76,8 @@ def choose_engine(
     except ConfigError:
         return _torch_engine(model, dtype)
     plain = _torch_engine(model, dtype)
+    if not fused.keeps_kernels:  # compiling takes longer than most translations
+        return plain
     return fused if _is_faster(fused, plain, kind, special, say) else plain
 
 

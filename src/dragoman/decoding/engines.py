@@ -160,6 +160,13 @@ class FusedEngine:
             tell_of_compiling(say, KEPT_IN)
         return cls(model, packed, workers=workers)
 
+    @property
+    def keeps_kernels(self) -> bool:
+        """Say whether what is compiled is there for the next process too."""
+        from dragoman.decoding.fused import KEPT_IN
+
+        return KEPT_IN is not None
+
     @torch.inference_mode()  # always, as what lies in a room is used again
     def search(
         self,

@@ -27,7 +27,7 @@ def check_numba() -> None:
         ConfigError: it is not, or does not.
     """
     if find_spec("numba") is None:
-        hint = 'pip install "dragoman[fast]", or set engine to torch'
+        hint = 'pip install "dragoman[fast]", or set engine to torch, which has no int8'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
     try:
         import numba  # noqa: F401  # pyright: ignore  # has no stubs
