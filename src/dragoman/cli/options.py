@@ -56,8 +56,8 @@ Groups = Annotated[
     int,
     typer.Option(
         min=1,
-        help="Diverse beam: the beam is so many of beam / GROUPS, each avoids pieces of those "
-        "before it.",
+        help="Diverse beam: so many groups of beam / GROUPS hypotheses, each shunning the next "
+        "pieces of those before it.",
     ),
 ]
 Diversity = Annotated[
@@ -111,10 +111,12 @@ Temperature = Annotated[
 ]
 TopK = Annotated[int | None, typer.Option(help="Draw from so many likeliest pieces.")]
 TopP = Annotated[
-    float | None, typer.Option(help="Draw from the fewest likeliest pieces with this much P.")
+    float | None,
+    typer.Option(help="Draw from the fewest likeliest pieces that together have this P."),
 ]
 MinP = Annotated[
-    float | None, typer.Option(help="Draw from pieces with this share of P of the likeliest.")
+    float | None,
+    typer.Option(help="Draw from pieces with at least this share of P of the likeliest."),
 ]
 Seed = Annotated[int, typer.Option(help="The same seed draws the same text.")]
 Mbr = Annotated[
@@ -193,7 +195,8 @@ Columns = Annotated[
     typer.Option(help="Source and target in a file: columns from 0, paths or languages, as en,de."),
 ]
 EngineDtype = Annotated[
-    str, typer.Option(help="auto (float32), float32, bfloat16, float16; int8 with fused.")
+    str,
+    typer.Option(help="Precision: auto (float32), float32, bfloat16, float16; int8 with fused."),
 ]
 EngineName = Annotated[
     str,
