@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -215,11 +216,15 @@ def test_evaluate_measures_an_engine_a_precision_or_an_ensemble(
     hypotheses = tmp_path / "h"
     model = str(models / "translator")
     options = ["--source", source, "--target", target, "--beam", "2", "--max-length", "6"]
-    for chosen, loading in (
+    ways: list[tuple[list[str], dict[str, Any]]] = [  # Any: as Translator.load has them
         (["--dtype", "int8"], {"dtype": "int8", "engine": "fused"}),
         (["--engine", "fused"], {"engine": "fused"}),
-        (["--ensemble", model, "--ensemble-mean", "geometric"], {"engine": "torch"}),
-    ):
+        (
+            ["--ensemble", model, "--ensemble-mean", "geometric"],
+            {"engine": "torch", "ensemble": [model], "ensemble_mean": "geometric"},
+        ),
+    ]
+    for chosen, loading in ways:
         command = ["evaluate", model, *options, *chosen, "--hypotheses", str(hypotheses)]
         assert main(command) == 0
         translator = Translator.load(model, **loading)
