@@ -43,6 +43,7 @@ from dragoman.cli.options import (
     Diversity,
     DraftLength,
     DraftModel,
+    Engine,
     Ensemble,
     EnsembleMean,
     GlossaryFile,
@@ -65,6 +66,7 @@ from dragoman.cli.options import (
     Temperature,
     TopK,
     TopP,
+    TranslatorDtype,
     WordReward,
 )
 from dragoman.cli.scoring import score
@@ -149,17 +151,8 @@ def translate(
     ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: Annotated[
-        str, typer.Option(help="auto (float32), float32, bfloat16, float16; int8 with fused.")
-    ] = "auto",
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="auto: the faster one, measured once for a machine and model; torch: any model "
-            "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the "
-            "folder."
-        ),
-    ] = "auto",
+    dtype: TranslatorDtype = "auto",
+    engine: Engine = "auto",
     format: Annotated[
         str, typer.Option(help="text: one segment a line; html, po, qt, tmx, xliff: a document.")
     ] = "text",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
-from dragoman.cli.lines import lines_out
+from dragoman.cli.lines import lines_out, say
 from dragoman.cli.options import (
     Alpha,
     Ban,
@@ -18,6 +18,7 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
+    Engine,
     Groups,
     Json,
     LengthPenalty,
@@ -28,6 +29,7 @@ from dragoman.cli.options import (
     Patience,
     RepetitionPenalty,
     TargetLanguage,
+    TranslatorDtype,
     WordReward,
     as_options,
 )
@@ -85,6 +87,8 @@ def evaluate(
     ban: Ban = None,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
+    dtype: TranslatorDtype = "auto",
+    engine: Engine = "auto",
     json_output: Json = False,
 ) -> None:
     """Measure a model on a test set of its kind.
@@ -111,7 +115,7 @@ def evaluate(
         "repetition_penalty": repetition_penalty,
     }
     search = dragoman.BeamSearch(**controls)
-    loaded = dragoman.load_model(model, device=device)
+    loaded = dragoman.load_model(model, device=device, dtype=dtype, engine=engine, say=say)
     if isinstance(loaded, dragoman.Translator):
         if not isinstance(corpus, dragoman.ParallelCorpus):
             problem = "a translator is measured on --source and --target, or --file"
@@ -142,6 +146,7 @@ def evaluate(
             "--alternatives": alternatives,
             "--target-language": target_language is not None,
             "--ban": ban is not None,
+            "--engine": engine != "auto",
             **_changed(search),
         }
         refuse(for_translators, f"is for translators, and {model} is none")

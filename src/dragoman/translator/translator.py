@@ -141,14 +141,26 @@ class Translator:
             made = cls(bundle, ensemble=joined)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
-        if engine == "ctranslate2":
-            if ensemble:
-                hint = "set engine to torch, or leave the ensemble out"
-                raise ConfigError("engine", "ctranslate2 runs one model", hint)
-            made.engine = ctranslate2_engine(Path(folder), bundle, dtype)
-            return made
-        made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
+        made.equip(folder, engine=engine, dtype=dtype, say=say)
         return made
+
+    def equip(
+        self,
+        folder: str | Path,
+        *,
+        engine: str = "auto",
+        dtype: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Choose what searches; arguments and errors are those of ``load``."""
+        if engine != "ctranslate2":
+            made = choose_engine(self.model, self.special, engine=engine, dtype=dtype, say=say)
+        elif isinstance(self.model, Ensemble):
+            hint = "set engine to torch, or leave the ensemble out"
+            raise ConfigError("engine", "ctranslate2 runs one model", hint)
+        else:
+            made = ctranslate2_engine(Path(folder), self.bundle, dtype)
+        self.engine = made
 
     def translate(
         self,
