@@ -35,6 +35,15 @@ def test_auto_measures_once_and_remembers(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(said) == 1
 
 
+def test_models_with_few_positions_are_measured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    bundle = tiny_bundle(learned=3)
+    choose_engine(encoder_decoder(bundle), bundle.target_tokenizer.special)
+    assert (tmp_path / "dragoman" / "engines.json").exists()
+
+
 def test_names_and_kinds_that_do_not_go_together_are_refused() -> None:
     bundle = tiny_bundle()
     model, special = encoder_decoder(bundle), bundle.target_tokenizer.special

@@ -43,8 +43,7 @@ from dragoman.cli.options import (
     Diversity,
     DraftLength,
     DraftModel,
-    EngineDtype,
-    EngineName,
+    Engine,
     Ensemble,
     EnsembleMean,
     GlossaryFile,
@@ -67,6 +66,7 @@ from dragoman.cli.options import (
     Temperature,
     TopK,
     TopP,
+    TranslatorDtype,
     WordReward,
 )
 from dragoman.cli.scoring import score
@@ -151,8 +151,8 @@ def translate(
     ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: EngineDtype = "auto",
-    engine: EngineName = "auto",
+    dtype: TranslatorDtype = "auto",
+    engine: Engine = "auto",
     format: Annotated[
         str, typer.Option(help="text: one segment a line; html, po, qt, tmx, xliff: a document.")
     ] = "text",

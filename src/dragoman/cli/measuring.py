@@ -19,7 +19,7 @@ from dragoman.cli.options import (
     Coverage,
     Device,
     Diversity,
-    EngineDtype,
+    Engine,
     Ensemble,
     EnsembleMean,
     Groups,
@@ -32,6 +32,7 @@ from dragoman.cli.options import (
     Patience,
     RepetitionPenalty,
     TargetLanguage,
+    TranslatorDtype,
     WordReward,
     as_options,
 )
@@ -91,14 +92,8 @@ def evaluate(
     ensemble_mean: EnsembleMean = "linear",
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
-    dtype: EngineDtype = "auto",
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="auto, torch, fused or ctranslate2, as for translate; torch unless given, and "
-            "fused with int8."
-        ),
-    ] = None,
+    dtype: TranslatorDtype = "auto",
+    engine: Engine = "auto",
     json_output: Json = False,
 ) -> None:
     """Measure a model on a test set of its kind.
@@ -125,13 +120,11 @@ def evaluate(
         "repetition_penalty": repetition_penalty,
     }
     search = dragoman.BeamSearch(**controls)
-    loading: dict[str, Any] = ensemble_options(ensemble, ensemble_mean)
-    if loading or dtype != "auto" or engine is not None:
-        engine = engine or ("fused" if dtype == "int8" else "torch")
-        loading |= {"device": device, "dtype": dtype, "engine": engine, "say": say}
-        loaded: Any = dragoman.Translator.load(model, **loading)
+    loading: dict[str, Any] = {"device": device, "dtype": dtype, "engine": engine, "say": say}
+    if joined := ensemble_options(ensemble, ensemble_mean):
+        loaded: Any = dragoman.Translator.load(model, **loading, **joined)
     else:
-        loaded = dragoman.load_model(model, device=device)
+        loaded = dragoman.load_model(model, **loading)
     if isinstance(loaded, dragoman.Translator):
         if not isinstance(corpus, dragoman.ParallelCorpus):
             problem = "a translator is measured on --source and --target, or --file"
@@ -162,6 +155,7 @@ def evaluate(
             "--alternatives": alternatives,
             "--target-language": target_language is not None,
             "--ban": ban is not None,
+            "--engine": engine != "auto",
             **_changed(search),
         }
         refuse(for_translators, f"is for translators, and {model} is none")

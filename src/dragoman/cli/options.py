@@ -20,6 +20,17 @@ Input = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        help="auto: the faster one, measured once for a machine and model; torch: any model and "
+        "device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the folder."
+    ),
+]
+TranslatorDtype = Annotated[
+    str,
+    typer.Option(help="Precision: auto (float32), float32, bfloat16, float16; int8 with fused."),
+]
 Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16, float16.")]
 Beam = Annotated[int, typer.Option(min=1, help="Hypotheses kept; 1 is greedy.")]
 Alpha = Annotated[
@@ -193,18 +204,6 @@ TargetLanguage = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(help="Source and target in a file: columns from 0, paths or languages, as en,de."),
-]
-EngineDtype = Annotated[
-    str,
-    typer.Option(help="Precision: auto (float32), float32, bfloat16, float16; int8 with fused."),
-]
-EngineName = Annotated[
-    str,
-    typer.Option(
-        help="auto: the faster one, measured once for a machine and model; torch: any model "
-        "and device; fused: Transformers on a CPU, extra fast; ctranslate2: its model in the "
-        "folder."
-    ),
 ]
 BatchTokens = Annotated[int, typer.Option(min=1, help="Most slots in a batch.")]
 

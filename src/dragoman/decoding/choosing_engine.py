@@ -131,8 +131,11 @@ def _seconds(engine: Engine, special: SpecialIds) -> float:
     """Time how long made-up sentences take; the first round, which compiles, does not count."""
     taken = {special.padding, special.start, special.end, special.unknown}
     piece = next(piece for piece in range(5) if piece not in taken)
-    sources = [[piece] * PIECES for _ in range(SENTENCES)]
-    search = BeamSearch(beam=4, max_length=STEPS, min_length=STEPS)
+    most, longest = engine.model.max_source_length, engine.model.max_target_length
+    pieces = PIECES if most is None else max(1, min(PIECES, most - 1))
+    steps = STEPS if longest is None else min(STEPS, longest)
+    sources = [[piece] * pieces for _ in range(SENTENCES)]
+    search = BeamSearch(beam=4, max_length=steps, min_length=steps)
     times: list[float] = []
     for _ in range(ROUNDS + 1):
         begin = time.perf_counter()

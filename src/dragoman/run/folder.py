@@ -222,7 +222,9 @@ class RunFolder:
     def _tidy(self, step: int) -> None:
         """Remove what a kill left half-written, and the lines of updates made again."""
         if self.path.is_dir():
-            remove_leftovers(self.path)
+            for folder in (self.path, self.checkpoints):
+                if folder.is_dir():
+                    remove_leftovers(folder)
             self._forget_after(step)
 
     def _forget_after(self, step: int) -> None:

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from dragoman.bundle import Bundle, load_bundle
-from dragoman.data import pad_rows
 from dragoman.decoding import (
     BeamSearch,
     Engine,
     Ensemble,
     EnsembleMean,
-    Hypothesis,
     LengthForm,
-    NoRoom,
     Sampling,
     TorchEngine,
     Tracer,
@@ -25,27 +21,25 @@ from dragoman.decoding import (
 from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.evaluation import TargetScore, score_targets
-from dragoman.inspection import AttentionMaps, attention_maps
+from dragoman.inspection import AttentionMaps
 from dragoman.models import SequenceToSequence
-from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.nn import CausalLM, EncoderOnly
 from dragoman.translator.alignment import Head
 from dragoman.translator.alternatives import Alternative, find_alternatives, pieces_before
+from dragoman.translator.assembling import assemble
+from dragoman.translator.attention_of import attention_of
 from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from dragoman.translator.draft import Draft
 from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
-from dragoman.translator.planning import Plan, Planner, TooLong
+from dragoman.translator.planning import Planner, TooLong
 from dragoman.translator.requirements import Required, Terms, WordMachines, verified
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.tracing import with_traces
-from dragoman.translator.translation import Candidate, Translation
+from dragoman.translator.translation import Translation
 from dragoman.translator.windows import windows
 from dragoman.translator.word_alignment import WordAlignment, align_pairs
 
-NOTHING_LEFT = (
-    "no translation within the limit is left by what may not come and what must; allow more, "
-    "require less, or widen the beam"
-)
 SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of their own
 
 
@@ -143,14 +137,26 @@ class Translator:
             made = cls(bundle, ensemble=joined)
         except ModelError as error:
             raise ModelError(f"{folder}: {error}") from None
-        if engine == "ctranslate2":
-            if ensemble:
-                hint = "set engine to torch, or leave the ensemble out"
-                raise ConfigError("engine", "ctranslate2 runs one model", hint)
-            made.engine = ctranslate2_engine(Path(folder), bundle, dtype)
-            return made
-        made.engine = choose_engine(made.model, made.special, engine=engine, dtype=dtype, say=say)
+        made.equip(folder, engine=engine, dtype=dtype, say=say)
         return made
+
+    def equip(
+        self,
+        folder: str | Path,
+        *,
+        engine: str = "auto",
+        dtype: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Choose what searches; arguments and errors are those of ``load``."""
+        if engine != "ctranslate2":
+            made = choose_engine(self.model, self.special, engine=engine, dtype=dtype, say=say)
+        elif isinstance(self.model, Ensemble):
+            hint = "set engine to torch, or leave the ensemble out"
+            raise ConfigError("engine", "ctranslate2 runs one model", hint)
+        else:
+            made = ctranslate2_engine(Path(folder), self.bundle, dtype)
+        self.engine = made
 
     def translate(
         self,
@@ -263,10 +269,11 @@ class Translator:
             copy=copy_without_letters,
             lead=language_tag(self.bundle.source_tokenizer, target_language),
         )
+        tokenizer = self.bundle.target_tokenizer
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         if drawing := choice.drawing:
             found = iter(drawing.run(self.model, plans, self.special, batch_tokens))
-            return [choice.choose(self._assemble(plan, found, every=True)) for plan in plans]
+            return [choice.choose(assemble(tokenizer, plan, found, every=True)) for plan in plans]
         bound = self._words.bind(plans, required, glossary)
         parts = [part for plan in plans for part in plan.parts]
         tracer = Tracer(search) if trace else None
@@ -284,7 +291,7 @@ class Translator:
             )
         )
         made = [
-            verified(choice.choose(self._assemble(plan, found)), phrases)
+            verified(choice.choose(assemble(tokenizer, plan, found)), phrases)
             for plan, phrases in zip(plans, bound.phrases, strict=True)
         ]
         if tracer is None:
@@ -419,69 +426,6 @@ class Translator:
         """
         tag = language_tag(self.bundle.source_tokenizer, target_language)
         return [
-            self._attention(source, target, tag)
+            attention_of(self.bundle, source, target, tag)
             for source, target in zip(sources, targets, strict=True)
         ]
-
-    def _attention(self, source: str, target: str, tag: tuple[int, ...]) -> AttentionMaps:
-        model = self.bundle.model  # of an ensemble the first
-        if not isinstance(model, EncoderDecoder):
-            kind = self.bundle.config.architecture
-            raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
-        padding = self.bundle.config.padding
-        device = next(model.parameters()).device
-        source_ids = [*tag, *self.bundle.source_tokenizer.encode(source), self.special.end]
-        target_ids = [self.special.start, *self.bundle.target_tokenizer.encode(target)]
-        encoder, decoder, cross = attention_maps(
-            model,
-            pad_rows([source_ids], padding).to(device),
-            pad_rows([target_ids], padding).to(device),
-        )
-        return AttentionMaps(
-            encoder,
-            decoder,
-            cross,
-            tuple(self.bundle.source_tokenizer.pieces(source_ids)),
-            tuple(self.bundle.target_tokenizer.pieces(target_ids)),
-        )
-
-    def _assemble(
-        self,
-        plan: Plan,
-        supply: Iterator[Sequence[Hypothesis] | NoRoom],
-        every: bool = False,
-    ) -> Translation:
-        """Make a translation of what was found of the parts of a plan; join every way, or the best.
-
-        Each way is one hypothesis of each part.
-        """
-        found = list(islice(supply, len(plan.parts)))
-        if plan.copied:
-            copied = Candidate(plan.text, 0.0, (), (), False)
-            return Translation(plan.text, (copied,), copied=True)
-        errors = [str(part) for part in found if isinstance(part, NoRoom)]
-        if errors:
-            return Translation(plan.text, (), error=errors[0])
-        parts = [
-            [self._candidate(hypothesis) for hypothesis in part]
-            for part in found
-            if not isinstance(part, NoRoom)
-        ]
-        if not parts:
-            return Translation(plan.text, (), shortened=plan.shortened)
-        if not all(parts):
-            return Translation(plan.text, (), error=NOTHING_LEFT)
-        ways = [*zip(*parts, strict=False)]  # of several parts the second bests do not match
-        ways = ways if every or len(parts) == 1 else ways[:1]
-        joined = tuple(plan.join(way) for way in ways)
-        return Translation(plan.text, joined, shortened=plan.shortened, parts=len(parts))
-
-    def _candidate(self, hypothesis: Hypothesis) -> Candidate:
-        ids = hypothesis.ids if hypothesis.truncated else (*hypothesis.ids, self.special.end)
-        return Candidate(
-            self.bundle.target_tokenizer.decode(hypothesis.ids),
-            hypothesis.score,
-            tuple(self.bundle.target_tokenizer.pieces(ids)),
-            hypothesis.log_probs,
-            hypothesis.truncated,
-        )

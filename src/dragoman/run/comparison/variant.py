@@ -125,7 +125,10 @@ def _updates_saved(folder: Path) -> int:
 
 def _measure(job: Job, peak: int | None) -> None:
     """Translate the test set, score the validation set, and keep it all."""
-    translator, search = Translator.load(job.folder, device=job.device), job.recipe.decoding
+    translator, search = (
+        Translator.load(job.folder, device=job.device, engine="torch"),
+        job.recipe.decoding,
+    )
     test, log = read_test(job.recipe), RunLog(job.folder)
     found = translator.translate(test.sources, **asdict(search))
     hypotheses = [one_line(translation.text) for translation in found]
