@@ -183,7 +183,7 @@ def test_an_empty_sample_leaves_its_text_in_a_document_and_is_named(
     def empty(*_: object) -> Candidate:
         return Candidate("", -1.0, ("</s>",), (-1.0,), False)
 
-    monkeypatch.setattr(Translator, "_candidate", empty)
+    monkeypatch.setattr("dragoman.translator.assembling._candidate", empty)
     filled(model, options, monkeypatch, status=2)
     found = capfdbinary.readouterr()
     assert found.out == PAGE
