@@ -3,10 +3,9 @@
 Imported only where it is asked for, as numba is slow to load.
 """
 
-from dragoman.decoding.fused.compiling import check_numba, forget_stale
+from dragoman.decoding.fused.compiling import check_numba
 
 check_numba()
-forget_stale()
 
 from dragoman.decoding.fused.packing import CannotPack, PackedModel  # noqa: E402
 from dragoman.decoding.fused.products import Kind  # noqa: E402

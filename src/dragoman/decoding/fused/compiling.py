@@ -23,31 +23,45 @@ def check_numba() -> None:
     """See that numba is installed.
 
     Raises:
-        ConfigError: it is not.
+        ConfigError: it is not, or it may not compile.
     """
     if find_spec("numba") is None:
         hint = 'pip install "dragoman[fast]", or set engine to torch'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
+    from numba import config  # pyright: ignore  # has no stubs
+
+    if config.DISABLE_JIT:  # pyright: ignore
+        hint = "unset NUMBA_DISABLE_JIT, or set engine to torch"
+        raise ConfigError("engine", "fused needs numba, which is told not to compile", hint)
 
 
-def forget_stale() -> None:
-    """Forget what was compiled before any file here changed.
+def forget_stale(kept: Path, module: str) -> None:
+    """Forget what was compiled for a module before any file here changed.
 
     Numba looks at the file of a kernel alone, not at those of what the kernel calls.
+
+    Args:
+        kept: where Numba keeps it: beside the module, or where it may write.
+        module: its name, without the packages.
     """
-    here = Path(__file__).parent
-    newest = max(file.stat().st_mtime for file in here.glob("*.py"))
-    for index in (here / "__pycache__").glob("*.nbi"):
+    newest = max((file.stat().st_mtime for file in Path(__file__).parent.glob("*.py")), default=0)
+    for index in kept.glob(f"{module}.*.nbi"):
         with suppress(OSError):  # another process was faster, or nothing may be written here
             if index.stat().st_mtime < newest:
                 index.unlink()
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel when it is first called; kept for the next process."""
+    """Compile a kernel when it is first called; kept for the next process, if there is a place."""
     from numba import njit  # pyright: ignore  # has no stubs
 
-    return njit(nogil=True, cache=True, error_model="numpy")(function)  # pyright: ignore
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        kernel: Any = njit(cache=True, **options)(function)  # pyright: ignore
+    except RuntimeError:  # nothing may be written beside this file, nor at home
+        return njit(**options)(function)  # pyright: ignore
+    forget_stale(Path(kernel.stats.cache_path), function.__module__.rpartition(".")[2])
+    return kernel
 
 
 def inlined(function: F) -> F:
