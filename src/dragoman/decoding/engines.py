@@ -176,7 +176,10 @@ class FusedEngine:
         }
         if config.coverage:
             return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
-        room = self._rooms.pop() if self._rooms else Room()
+        try:
+            room = self._rooms.pop()
+        except IndexError:  # none is left; asking first would let another thread in between
+            room = Room()
         try:
             session = FusedSession(self.packed, sources, room, width=config.beam)
             asked = any(prefixes or ()) or ban is not None or required is not None
