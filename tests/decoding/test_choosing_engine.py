@@ -6,6 +6,7 @@ import torch
 
 from dragoman.decoding import BeamSearch, FusedEngine, TorchEngine, choose_engine, decode
 from dragoman.errors import ConfigError
+from tests.decoding.fused.test_session import made
 from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
 
 
@@ -28,6 +29,16 @@ def test_auto_measures_once_and_remembers(tmp_path: Path, monkeypatch: pytest.Mo
     file.write_text("{")  # damaged: measured again
     choose_engine(encoder_decoder(bundle), special, say=said.append)
     assert len(said) == 2
+
+
+def test_models_of_few_positions_are_measured_with_short_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = made(positions={"kind": "learned", "max_length": 8})
+    special = tiny_bundle().target_tokenizer.special
+    assert choose_engine(model, special).model is model
+    assert (tmp_path / "dragoman" / "engines.json").exists()
 
 
 def test_names_and_kinds_that_do_not_go_together_are_refused() -> None:

@@ -129,7 +129,8 @@ def _seconds(engine: Engine, special: SpecialIds) -> float:
     """Time how long made-up sentences take; the first round, which compiles, does not count."""
     taken = {special.padding, special.start, special.end, special.unknown}
     piece = next(piece for piece in range(5) if piece not in taken)
-    sources = [[piece] * PIECES for _ in range(SENTENCES)]
+    most = PIECES + 1 if (limit := engine.model.max_source_length) is None else limit
+    sources = [[piece] * min(PIECES, most - 1) for _ in range(SENTENCES)]
     search = BeamSearch(beam=4, max_length=STEPS, min_length=STEPS)
     times: list[float] = []
     for _ in range(ROUNDS + 1):
