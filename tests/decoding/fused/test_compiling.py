@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from numba import config  # pyright: ignore  # has no stubs
@@ -45,6 +47,14 @@ def test_what_was_compiled_before_a_change_is_forgotten_wherever_it_is_kept(
 def test_numba_that_may_not_compile_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "DISABLE_JIT", 1)
     with pytest.raises(ConfigError, match="NUMBA_DISABLE_JIT"):
+        check_numba()
+
+
+def test_numba_that_cannot_be_loaded_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = ModuleType("numba")
+    broken.__spec__ = find_spec("numba")
+    monkeypatch.setitem(sys.modules, "numba", broken)
+    with pytest.raises(ConfigError, match="cannot be loaded: "):
         check_numba()
 
 

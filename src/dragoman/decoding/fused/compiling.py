@@ -23,13 +23,17 @@ def check_numba() -> None:
     """See that numba is installed.
 
     Raises:
-        ConfigError: it is not, or it may not compile.
+        ConfigError: it is not, it cannot be loaded, or it may not compile.
     """
     if find_spec("numba") is None:
         hint = 'pip install "dragoman[fast]", or set engine to torch'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
-    from numba import config  # pyright: ignore  # has no stubs
-
+    try:
+        from numba import config  # pyright: ignore  # has no stubs
+    except (ImportError, OSError, SystemError) as error:  # made for another NumPy or system
+        problem = f"fused needs numba, which cannot be loaded: {error}"
+        hint = "install releases that go together, or set engine to torch"
+        raise ConfigError("engine", problem, hint) from None
     if config.DISABLE_JIT:  # pyright: ignore
         hint = "unset NUMBA_DISABLE_JIT, or set engine to torch"
         raise ConfigError("engine", "fused needs numba, which is told not to compile", hint)
