@@ -131,3 +131,17 @@ def test_columns_choose_source_and_target_of_a_file(
     ):
         assert main([verb, str(model), *options]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_options_that_would_do_nothing_are_refused_all_at_once(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--diversity", "2", "--draft-length", "9", "--overwrite", "--no-review"]
+    assert main(["translate", "nowhere", *asked, "--source-language", "de"]) == 2
+    told = capfd.readouterr().err.splitlines()
+    needed = ["--groups", "--draft MODEL", "--format", "--format", "--format tmx"]
+    names = ["--diversity", "--draft-length", "--overwrite", "--no-review", "--source-language"]
+    assert told == [
+        f"error: {name}: does nothing alone; add {other}, or leave it out"
+        for name, other in zip(names, needed, strict=True)
+    ]

@@ -9,6 +9,7 @@ import torch
 
 from dragoman.decoding import BeamSearch, FusedEngine, TorchEngine, choose_engine, decode
 from dragoman.errors import ConfigError
+from tests.decoding.fused.test_session import made
 from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
 
 
@@ -41,6 +42,16 @@ def test_models_with_few_positions_are_measured_too(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     bundle = tiny_bundle(learned=3)
     choose_engine(encoder_decoder(bundle), bundle.target_tokenizer.special)
+    assert (tmp_path / "dragoman" / "engines.json").exists()
+
+
+def test_models_of_few_positions_are_measured_with_short_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = made(positions={"kind": "learned", "max_length": 8})
+    special = tiny_bundle().target_tokenizer.special
+    assert choose_engine(model, special).model is model
     assert (tmp_path / "dragoman" / "engines.json").exists()
 
 

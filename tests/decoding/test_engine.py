@@ -1,8 +1,11 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch, Hypothesis, ModelSession, NoRoom, decode
+from dragoman.decoding.engines import one_thread
 from dragoman.evaluation import score_targets
 from tests.fixtures import GERMAN, encoder_decoder, tiny_bundle
 
@@ -116,3 +119,21 @@ def test_a_session_keeps_the_rows_it_is_told_to(bundle: Bundle) -> None:
     torch.testing.assert_close(found[0], both[1])
     torch.testing.assert_close(found[2], both[0])
     torch.testing.assert_close(found.exp().sum(-1), torch.ones(4))
+
+
+def test_threads_that_decode_at_the_same_time_leave_pytorch_its_threads() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with ThreadPoolExecutor(1) as other:
+            first = one_thread()
+            first.__enter__()
+            second = other.submit(lambda: one_thread().__enter__())
+            second.result()
+            first.__exit__(None, None, None)
+            other.submit(lambda: one_thread().__exit__(None, None, None)).result()
+        assert torch.get_num_threads() == 2
+        with ThreadPoolExecutor(1) as fresh:
+            assert fresh.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(before)

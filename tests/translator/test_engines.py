@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman import Draft, Sampling
 from dragoman.bundle import load_bundle, save_bundle
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop import CTRANSLATE2_FOLDER, write_ctranslate2
@@ -51,3 +52,16 @@ def test_other_devices_are_refused(tmp_path: Path) -> None:
     bundle.model.to("meta")
     with pytest.raises(ConfigError, match="device: 'meta' is not offered by the engine ctransl"):
         ctranslate2_engine(tmp_path, bundle, "auto")
+
+
+def test_drafts_and_draws_are_refused(tmp_path: Path) -> None:
+    folder = tiny_folder(tmp_path / "model")
+    write_ctranslate2(folder / CTRANSLATE2_FOLDER, load_bundle(folder))
+    translator = Translator.load(folder, engine="ctranslate2")
+    with pytest.raises(ConfigError, match="draft: the engine ctranslate2 cannot read several"):
+        translator.translate(GERMAN, beam=1, draft=Draft(None))
+    for draft in ("copy", folder):
+        with pytest.raises(ConfigError, match="draft: the engine ctranslate2 cannot read several"):
+            Draft.load(draft, engine="ctranslate2")
+    with pytest.raises(ConfigError, match="engine ctranslate2: is for a search"):
+        translator.translate(GERMAN, sampling=Sampling())

@@ -24,6 +24,7 @@ from dragoman.cli.documents import Files, check_format, translate_document
 from dragoman.cli.drafting import Drafting
 from dragoman.cli.drawing import drawing_options, ensemble_options
 from dragoman.cli.get import get
+from dragoman.cli.idle import refuse_idle
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import lines_in, lines_out, say
 from dragoman.cli.measuring import evaluate
@@ -190,6 +191,16 @@ def translate(
     filled and nothing else changes.
     """
     check_format(format, input, n_best=n_best, json_lines=json_lines)
+    text = format == "text"
+    refuse_idle(
+        {
+            "--diversity": (diversity != 0.5 and groups == 1, "--groups"),
+            "--draft-length": (draft_length != 4 and draft is None, "--draft MODEL"),
+            "--overwrite": (overwrite and text, "--format"),
+            "--no-review": (not review and text, "--format"),
+            "--source-language": (source_language is not None and format != "tmx", "--format tmx"),
+        }
+    )
     if explain and format != "text":
         raise ConfigError("--explain", "is for lines of text, not for documents", "leave it out")
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}

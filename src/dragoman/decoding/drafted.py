@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from torch import nn
 
 from dragoman.decoding.constraints import Ban
+from dragoman.decoding.ctranslate2_search import CTranslate2Engine
 from dragoman.decoding.drafting import Drafts
 from dragoman.decoding.engine import Found, check_source_lengths, decode
 from dragoman.decoding.engines import Engine, FusedEngine, one_thread
@@ -21,6 +22,8 @@ from dragoman.errors import ConfigError, ModelError
 from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderDecoder
 from dragoman.tokenization import SpecialIds
+
+CANNOT_READ = "the engine ctranslate2 cannot read several pieces at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,10 @@ def reader_of(model: SequenceToSequence | CausalLM | Engine, role: str = "model"
 
     Raises:
         ModelError: it does not pass ``check_reading``.
+        ConfigError: the engine cannot read several pieces at once.
     """
+    if isinstance(model, CTranslate2Engine):
+        raise ConfigError("draft", CANNOT_READ, "set engine to torch or fused")
     if isinstance(model, FusedEngine):
         from dragoman.decoding.fused import FusedReader
 

@@ -1,8 +1,9 @@
 """What finds the translations of a batch: a model as it is, or packed with kernels of its own."""
 
 import os
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import torch
@@ -191,7 +192,10 @@ class FusedEngine:
         }
         if config.coverage:
             return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
-        room = self._rooms.pop() if self._rooms else Room()
+        try:
+            room = self._rooms.pop()
+        except IndexError:  # none is left; asking first would let another thread in between
+            room = Room()
         try:
             session = FusedSession(self.packed, sources, room, width=config.beam)
             asked = any(prefixes or ()) or ban is not None or required is not None
@@ -209,12 +213,32 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-@contextmanager
-def one_thread() -> Generator[None]:
+class _OneThread:
+    """Lets PyTorch compute in one thread while someone wants it to.
+
+    A thread that first asks while others are inside would be told 1, and leave that behind for all
+    threads to come; so it leaves what the first of them had found.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = Lock(), 0, 1
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._before = torch.get_num_threads()
+            self._inside += 1
+            torch.set_num_threads(1)  # in this thread, and in those that come to life
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            torch.set_num_threads(self._before)
+
+
+_ONE_THREAD = _OneThread()  # of the process, as PyTorch's own number is
+
+
+def one_thread() -> AbstractContextManager[None]:
     """Let PyTorch compute in one thread for a while: a step is many small operations."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return _ONE_THREAD

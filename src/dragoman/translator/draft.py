@@ -18,6 +18,7 @@ from dragoman.decoding import (
     decode_drafted,
     reader_of,
 )
+from dragoman.decoding.drafted import CANNOT_READ
 from dragoman.device import choose_device
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models import SequenceToSequence
@@ -75,6 +76,8 @@ class Draft:
             ModelError: a file is missing or damaged, or the model cannot draft.
             ConfigError: the length, device, dtype or engine is impossible.
         """
+        if engine == "ctranslate2":
+            raise ConfigError("draft", CANNOT_READ, "set engine to torch or fused")
         if str(folder) == COPY:
             return cls(None, length)
         bundle = load_bundle(Path(folder), choose_device(device))

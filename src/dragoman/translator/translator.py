@@ -8,6 +8,7 @@ from typing import Any, TypedDict, Unpack
 from dragoman.bundle import Bundle, load_bundle
 from dragoman.decoding import (
     BeamSearch,
+    CTranslate2Engine,
     Engine,
     Ensemble,
     EnsembleMean,
@@ -248,6 +249,7 @@ class Translator:
         search = BeamSearch(beam=beam, alpha=alpha, n_best=asked, max_length=max_length, **controls)
         words = {"banned_words": banned_words, "required": required, "glossary": glossary}
         wishes = {name: bool(given) for name, given in words.items()}
+        wishes["engine ctranslate2"] = isinstance(self.engine, CTranslate2Engine)
         choice.refuse(search, {"prefix": prefix is not None, **wishes})
         if draft is not None:
             draft.check(self.bundle)

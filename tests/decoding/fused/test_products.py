@@ -35,6 +35,13 @@ def test_int8_products_are_exact_sums_of_whole_numbers(own: bool, outputs: int) 
     assert torch.from_numpy(product.columns).allclose(scales)
 
 
+def test_one_input_is_multiplied_too() -> None:
+    product = Product.pack(torch.tensor([[2.0], [-4.0]]), None, "int8")
+    x = torch.tensor([[3], [-127], [0]], dtype=torch.int8)
+    found = product.multiply(given(x), Room())
+    assert found.tolist() == [[381, -381], [-16129, 16129], [0, 0]]
+
+
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
 @pytest.mark.parametrize("own", OURS)
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 70])
@@ -73,6 +80,7 @@ def test_room_is_used_again_and_grows() -> None:
     assert room.get("x", 1, 3, torch.float32)[0].data_ptr() == tensor.data_ptr()
     assert room.get("x", 9, 3, torch.float32)[1].shape == (9, 3)
     assert room.get("y", 2, 3, torch.int8)[1].dtype == np.int8
+    assert room.get("y", 2, 3, torch.float32)[0].dtype == torch.float32
 
 
 def test_bfloat16_is_seen_as_its_bits() -> None:

@@ -108,6 +108,28 @@ def test_damaged_weights_are_reported() -> None:
             )
 
 
+@pytest.mark.parametrize("bits", [-1, 0x7FFFFFFF])
+def test_no_bits_that_are_no_number_pass_as_one_in_bfloat16(bits: int) -> None:
+    model = ending(1)
+    gain: Any = model.decoder.layers[0].attention_residual.norm
+    with torch.no_grad():
+        gain.gain.view(torch.int32)[::7] = bits
+    with pytest.raises(ModelError, match="not numbers"):
+        FusedEngine.of(model, "bfloat16").search(sources(1), BeamSearch(), SYMBOLS, [9] * 6)
+
+
+def test_a_room_that_another_thread_takes_first_is_made_anew() -> None:
+    class Emptied(list[Any]):
+        """Looks as if it held a room that is gone when it is taken."""
+
+        def __len__(self) -> int:
+            return 1
+
+    engine = FusedEngine.of(ending(1), "float32")
+    engine._rooms = Emptied()  # pyright: ignore[reportPrivateUsage]
+    assert len(engine.search(sources(1), BeamSearch(), SYMBOLS, [9] * 6)) == 6
+
+
 def test_limits_must_fit_the_sentences() -> None:
     packed = FusedModel.of(ending(1), "float32")
     for limits in ([5], [0] * 6):

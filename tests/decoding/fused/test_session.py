@@ -139,3 +139,30 @@ def test_a_kernel_that_records_is_not_passed_over() -> None:
     with pytest.raises(ConfigError, match="kernel of its own"):
         FusedEngine.of(model, "float32")
     assert causal_mask(2, 2).sum() == 3
+
+
+@pytest.mark.parametrize("piece", [-1, 50])
+def test_ids_outside_the_vocabulary_are_refused(piece: int) -> None:
+    packed = FusedModel.of(made(), "float32")
+    with pytest.raises(IndexError, match="from 0 to 49"):
+        FusedSession(packed, [[5, piece, 2]])
+    with pytest.raises(IndexError, match="from 0 to 49"):
+        FusedSession(packed, SOURCES[:1]).step(torch.tensor([piece]))
+
+
+def test_threads_that_need_fewer_positions_take_none_away() -> None:
+    class Contested(FusedModel):
+        """Another thread puts three positions in place at any time."""
+
+        @property
+        def _source(self) -> Any:
+            return self.packed.encoder.positions(3)
+
+        @_source.setter
+        def _source(self, positions: Any) -> None: ...
+
+        _target = _source
+
+    contested = Contested(FusedModel.of(made(), "float32").packed)
+    assert len(contested.source_positions(20)) >= 20
+    assert len(contested.target_positions(20)) >= 20

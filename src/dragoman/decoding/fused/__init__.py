@@ -3,12 +3,7 @@
 Imported only where it is asked for, as numba is slow to load.
 """
 
-from dragoman.decoding.fused.compiling import (
-    check_numba,
-    forget_stale,
-    kept_in,
-    tell_of_compiling,
-)
+from dragoman.decoding.fused.compiling import check_numba, kept_in, tell_of_compiling
 
 check_numba()
 
@@ -21,7 +16,6 @@ from dragoman.decoding.fused.searching import fused_search, is_plain  # noqa: E4
 from dragoman.decoding.fused.session import FusedModel, FusedSession  # noqa: E402
 
 KEPT_IN = kept_in(log_softmax)
-forget_stale(KEPT_IN)
 
 __all__ = [
     "KEPT_IN",

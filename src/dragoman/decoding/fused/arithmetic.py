@@ -22,6 +22,7 @@ ROUNDER = np.float32(12582912.0)  # 1.5 * 2^23: adding it rounds to a whole numb
 ROUNDER_BITS = np.int32(0x4B400000)
 LOWEST = np.float32(-87.0)  # of what exponential takes; below it is almost 0
 WIDEST = np.float32(127.0)
+INFINITE, QUIET = np.int32(0x7F800000), np.int32(0x7FC00000)  # bits of infinity and of NaN
 ONE, HALF, ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 C0, C1, C2 = np.float32(1.9875691500e-4), np.float32(1.3981999507e-3), np.float32(8.3334519073e-3)
 C3, C4, C5 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.float32(5.0000001201e-1)
@@ -115,6 +116,7 @@ def _put_bfloat16(line: Any, width: Any, out: Any, scales: Any, row: Any) -> Non
     to = out[row]
     for j in range(width):
         bits = float_as_bits(line[j])
+        bits = QUIET if (bits & 0x7FFFFFFF) > INFINITE else bits  # of any NaN the same, or it wraps
         to[j] = np.uint16((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)  # to nearest, ties to even
 
 

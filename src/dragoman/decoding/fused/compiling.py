@@ -24,27 +24,33 @@ def check_numba() -> None:
     """See that numba is installed, and goes with the NumPy that is.
 
     Raises:
-        ConfigError: it is not, or does not.
+        ConfigError: it is not, it cannot be loaded, or it may not compile.
     """
     if find_spec("numba") is None:
         hint = 'pip install "dragoman[fast]", or set engine to torch, which has no int8'
         raise ConfigError("engine", "fused needs numba, which is not installed", hint)
     try:
-        import numba  # noqa: F401  # pyright: ignore  # has no stubs
-    except ImportError as error:
-        problem = f"fused needs numba, which does not load: {error}"
-        raise ConfigError("engine", problem, "install another, or set engine to torch") from None
+        from numba import config  # pyright: ignore  # has no stubs
+    except (ImportError, OSError, SystemError) as error:  # made for another NumPy or system
+        problem = f"fused needs numba, which cannot be loaded: {error}"
+        hint = "install releases that go together, or set engine to torch"
+        raise ConfigError("engine", problem, hint) from None
+    if config.DISABLE_JIT:  # pyright: ignore
+        hint = "unset NUMBA_DISABLE_JIT, or set engine to torch"
+        raise ConfigError("engine", "fused needs numba, which is told not to compile", hint)
 
 
-def forget_stale(folder: Path | None) -> None:
-    """Forget what was compiled into a folder before any file here changed.
+def forget_stale(kept: Path, module: str) -> None:
+    """Forget what was compiled for a module before any file here changed.
 
     Numba looks at the file of a kernel alone, not at those of what the kernel calls.
+
+    Args:
+        kept: where Numba keeps it: beside the module, or where it may write.
+        module: its name, without the packages.
     """
-    if folder is None:
-        return
-    newest = max(file.stat().st_mtime for file in Path(__file__).parent.glob("*.py"))
-    for index in folder.glob("*.nbi"):
+    newest = max((file.stat().st_mtime for file in Path(__file__).parent.glob("*.py")), default=0)
+    for index in kept.glob(f"{module}.*.nbi"):
         with suppress(OSError):  # another process was faster, or nothing may be written here
             if index.stat().st_mtime < newest:
                 index.unlink()
@@ -85,13 +91,16 @@ def tell_of_compiling(say: Callable[[str], None], kept: Path | None) -> None:
 
 
 def compiled(function: F) -> F:
-    """Compile a kernel when it is first called; kept for the next process, where one can write."""
+    """Compile a kernel when it is first called; kept for the next process, if there is a place."""
     from numba import njit  # pyright: ignore  # has no stubs
 
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
-        return njit(nogil=True, cache=True, error_model="numpy")(function)  # pyright: ignore
-    except RuntimeError:  # neither beside this file nor in the cache of the user
-        return njit(nogil=True, error_model="numpy")(function)  # pyright: ignore
+        kernel: Any = njit(cache=True, **options)(function)  # pyright: ignore
+    except RuntimeError:  # nothing may be written beside this file, nor at home
+        return njit(**options)(function)  # pyright: ignore
+    forget_stale(Path(kernel.stats.cache_path), function.__module__.rpartition(".")[2])
+    return kernel
 
 
 def inlined(function: F) -> F:

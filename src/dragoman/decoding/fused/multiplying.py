@@ -15,11 +15,11 @@ Shapes: R rows, K inputs, N outputs, P outputs rounded up to a multiple of 64.
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from dragoman.decoding.fused.compiling import compiled
@@ -31,8 +31,14 @@ WHOLE, HALF, SINGLE = ir.IntType(64), ir.IntType(32), ir.FloatType()
 
 
 def has_vectors(kind: str, inputs: int) -> bool:
-    """Say whether this processor multiplies such numbers so."""
-    return llvm.get_host_cpu_features().get(NEEDED[kind], False) and inputs % STEP[kind] == 0
+    """Say whether the processor that kernels are compiled for multiplies such numbers so.
+
+    That is this one, unless Numba is told to do without some of what it can: code for vectors that
+    Numba does not know of ends the process.
+    """
+    target: Any = cpu_target.target_context
+    _, _, features = target.codegen().magic_tuple()
+    return f"+{NEEDED[kind]}" in features.split(",") and inputs % STEP[kind] == 0
 
 
 def lay_out(weight: Any, kind: str) -> tuple[Any, Any]:

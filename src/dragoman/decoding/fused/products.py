@@ -134,6 +134,8 @@ def _bfloat16(weight: Tensor) -> Callable[[Matrix, Room], Any]:
 def _int8(weight: Tensor) -> Callable[[Matrix, Room], Any]:
     turned, outputs = weight.t(), weight.size(0)
     multiply_whole = torch.ops.aten._int_mm.out
+    if weight.size(1) == 1:  # of which ``_int_mm`` leaves the result unwritten
+        turned, multiply_whole = turned.int(), _outer
 
     def product(x: Matrix, room: Room) -> Any:
         to, array = room.get("product", x[0].size(0), outputs, torch.int32)
@@ -141,3 +143,7 @@ def _int8(weight: Tensor) -> Callable[[Matrix, Room], Any]:
         return array
 
     return product
+
+
+def _outer(x: Tensor, turned: Tensor, *, out: Tensor) -> None:
+    torch.mul(x.int(), turned, out=out)

@@ -22,10 +22,10 @@ class Room:
         What it held before is kept as far as the width stays the same and the memory suffices.
         """
         known = self._views.get((name, rows, width))
-        if known is not None:
+        if known is not None and known[0].dtype == dtype:
             return known
         held = self._held.get(name)
-        if held is None or held.numel() < rows * width:
+        if held is None or held.dtype != dtype or held.numel() < rows * width:
             held = torch.empty(rows * width, dtype=dtype)
             self._held[name] = held
             self._views = {key: view for key, view in self._views.items() if key[0] != name}

@@ -72,10 +72,15 @@ class Pass:
         return [slice(start, min(start + size, self.rows)) for start in range(0, self.rows, size)]
 
     def begin(self, stack: PackedStack, ids: Any, places: Any, positions: Any) -> None:
-        """Embed ids (rows,) at their places."""
+        """Embed ids (rows,) at their places.
+
+        Raises:
+            IndexError: one is outside the vocabulary.
+        """
         width = stack.embedding.shape[1]
         x, to = self.line(width), self.input(width)
-        embed(ids, places, stack.embedding, stack.scale, positions, x, to, self.scales)
+        if not embed(ids, places, stack.embedding, stack.scale, positions, x, to, self.scales):
+            raise IndexError(f"ids: one is not from 0 to {len(stack.embedding) - 1}")
         if (norm := stack.first) is not None:
             norm_only(x, norm.gain, norm.shift, norm.eps, norm.rms, to, self.scales, self.rows)
 

@@ -48,15 +48,19 @@ class FusedModel:
 
     def source_positions(self, count: int) -> Any:
         """Give at least so many positions of the source side, (count, D)."""
-        if len(self._source) < count:
-            self._source = self.packed.encoder.positions(self._enough(count, source=True))
-        return self._source
+        known = self._source  # other threads may replace it at any moment
+        if len(known) < count:
+            known = self.packed.encoder.positions(self._enough(count, source=True))
+            self._source = known
+        return known
 
     def target_positions(self, count: int) -> Any:
         """Give at least so many positions of the target side, (count, D)."""
-        if len(self._target) < count:
-            self._target = self.packed.decoder.positions(self._enough(count, source=False))
-        return self._target
+        known = self._target  # as above
+        if len(known) < count:
+            known = self.packed.decoder.positions(self._enough(count, source=False))
+            self._target = known
+        return known
 
     def _enough(self, count: int, *, source: bool) -> int:
         stack = self.packed.encoder if source else self.packed.decoder

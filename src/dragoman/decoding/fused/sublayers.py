@@ -50,14 +50,21 @@ def normalize(line: Any, gain: Any, shift: Any, eps: Any, rms: Any) -> None:
 @compiled
 def embed(
     ids: Any, places: Any, table: Any, scale: Any, positions: Any, x: Any, out: Any, scales: Any
-) -> None:
-    """Write embedding plus position of each row: as x, float32, and as an input."""
+) -> bool:
+    """Write embedding plus position of each row: as x, float32, and as an input.
+
+    Returns:
+        Whether all ids have an embedding.
+    """
     width = table.shape[1]
     for r in range(ids.size):
+        if ids[r] < 0 or ids[r] >= table.shape[0]:
+            return False
         line, vector, position = x[r], table[ids[r]], positions[places[r]]
         for j in range(width):
             line[j] = vector[j] * scale + position[j]
         put(line, width, out, scales, r)
+    return True
 
 
 @compiled
