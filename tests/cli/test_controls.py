@@ -31,6 +31,34 @@ RULES: dict[str, str] = {
     "no_repeat_ngram": "No N pieces in a row come twice",
     "repetition_penalty": "log P of a piece that has come before counts this many times",
 }
+OTHER_RULES: dict[str, str] = {  # of ``translate`` alone
+    "prefix": "Every translation begins with this text",
+    "ban": "No translation holds this word or phrase",
+    "require": "Every translation holds this word or phrase",
+    "glossary": "where a line holds the first as whole words, its translation holds the second",
+    "alternatives": "with the most probable words at word --at, each completed",
+    "at": "Number of the word",
+    "ensemble": "Another model of the same vocabulary",
+    "ensemble_mean": "linear: P = (P1 + ... + PM) / M; geometric: P ~ (P1 * ... * PM) ** (1 / M)",
+    "sample": "at random, by seed and number of the line",
+    "temperature": "P ** (1 / TEMPERATURE); 0 is greedy",
+    "top_k": "Draw from so many likeliest pieces",
+    "top_p": "Draw from the fewest likeliest pieces with this much P",
+    "min_p": "Draw from pieces with this share of P of the likeliest",
+    "seed": "The same seed draws the same text",
+    "mbr": "the highest mean chrF against the others",
+    "mbr_over": "samples, or the N best of the beam",
+    "alignment": "of each target word the source word most looked at",
+    "align": "add the word links",
+    "alignment_heads": "mean attention of these",
+    "draft": "keeps those up to the first that it would not have written",
+    "draft_length": "most pieces proposed at once",
+    "too_long": "split, cut or blank",
+    "sentences": "Translate each sentence of a line on its own",
+}
+NO_CONTROLS = {"model", "input", "output", "batch_tokens", "device", "dtype", "engine", "format"}
+NO_CONTROLS |= {"target_language", "source_language", "overwrite", "review", "explain", "flags"}
+NO_CONTROLS |= {"json_lines"}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +78,19 @@ def test_help_states_the_rule_of_every_control(
         option = f"--{name.replace('_', '-')}"
         (sentence,) = re.findall(rf" {option} <.*?>  ?(.*?)(?= --[a-z]|$)", told)
         assert RULES[name] in sentence
+
+
+def test_help_states_the_rule_of_every_control_of_translate_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = inspect.signature(translate).parameters.keys() - NO_CONTROLS
+    assert asked == RULES.keys() | OTHER_RULES.keys()
+    assert main(["translate", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split()).replace("SOURCE- TARGET", "SOURCE-TARGET")
+    for name, rule in OTHER_RULES.items():
+        option = f"--{name.replace('_', '-')}"
+        sentences = re.findall(rf" {option} (.*?)(?= --[a-z-]+ (?:<|[A-Z])|$)", told)
+        assert any(rule in sentence for sentence in sentences), name
 
 
 @pytest.mark.parametrize("command", [translate, evaluate])

@@ -129,6 +129,17 @@ def test_controls_of_the_search_reach_it(
     assert len(set(tokens)) == len(tokens)
 
 
+def test_a_prefix_begins_every_line(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    standard_input(monkeypatch, b"wir gehen\n\nder hund\n")
+    assert main(["translate", str(model), "--max-length", "8", "--prefix", "the man"]) == 0
+    lines = capfdbinary.readouterr().out.split(b"\n")
+    assert [line.startswith(b"the man") for line in lines] == [True, False, True, False]
+    assert main(["translate", str(model), "--format", "html", "--prefix", "the"]) == 2
+    assert b"--prefix: is for lines of text, not for documents" in capfdbinary.readouterr().err
+
+
 def test_controls_that_cannot_be_are_refused(
     model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -185,7 +196,8 @@ def test_alternatives_at_a_word_are_written_on_its_line(
         (["--at", "2"], "--at: says where --alternatives stand, and none are asked for"),
         (["--alternatives", "2", "--n-best", "2"], "--alternatives: each completes one"),
         (["--alternatives", "2", "--explain"], "--alternatives: are of lines of text, without"),
-        (["--alternatives", "2", "--ban", "a"], "--alternatives: are found without --ban"),
+        (["--alternatives", "2", "--ban", "a"], "are found without --prefix, --ban, --require"),
+        (["--alternatives", "2", "--prefix", "a"], "--alternatives: are found without --prefix"),
     ],
 )
 def test_alternatives_with_what_does_not_go_with_them_are_refused(

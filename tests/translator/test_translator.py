@@ -163,6 +163,13 @@ def test_a_forced_prefix_starts_the_translation(translator: Translator) -> None:
     assert plain.tokens == translator.translate([GERMAN[0]], max_length=12)[0].tokens
 
 
+def test_one_prefix_starts_all_translations_of_a_stream(translator: Translator) -> None:
+    streamed = list(translator.stream([*GERMAN[:2], ""], at_once=2, prefix="the", max_length=12))
+    assert [each.text.startswith("the") for each in streamed] == [True, True, False]
+    each_its_own = translator.translate(GERMAN[:2], prefix=["the", "the"], max_length=12)
+    assert [one.tokens for one in streamed[:2]] == [other.tokens for other in each_its_own]
+
+
 def test_a_prefix_that_is_too_long_is_an_error_of_that_item_alone(translator: Translator) -> None:
     good, bad = translator.translate(GERMAN[:2], prefix=[None, "the cat drinks"], max_length=3)
     assert good.error == ""

@@ -35,8 +35,8 @@ def check_alternatives(
     if not text:
         problem = "are of lines of text, without --explain"
         raise ConfigError("--alternatives", problem, "leave one of them out")
-    if search["banned_words"] or search["required"] or search["glossary"]:
-        problem = "are found without --ban, --require and --glossary"
+    if any(search[name] for name in ("prefix", "banned_words", "required", "glossary")):
+        problem = "are found without --prefix, --ban, --require and --glossary"
         raise ConfigError("--alternatives", problem, "leave these out")
 
 

@@ -60,6 +60,7 @@ from dragoman.cli.options import (
     ModelFolder,
     NoRepeatNgram,
     Patience,
+    Prefix,
     RepetitionPenalty,
     Require,
     Sample,
@@ -124,6 +125,7 @@ def translate(
     min_length: MinLength = 0,
     no_repeat_ngram: NoRepeatNgram = 0,
     repetition_penalty: RepetitionPenalty = 1.0,
+    prefix: Prefix = None,
     ban: Ban = None,
     require: Require = None,
     glossary: GlossaryFile = None,
@@ -204,6 +206,8 @@ def translate(
     if explain and format != "text":
         raise ConfigError("--explain", "is for lines of text, not for documents", "leave it out")
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p, "seed": seed}
+    if prefix is not None and format != "text":
+        raise ConfigError("--prefix", "is for lines of text, not for documents", "leave it out")
     drawn = drawing_options(sample, mbr, mbr_over, how, explain=explain)
     document = format != "text"
     links = Links(alignment, align, alignment_heads, json_lines=json_lines, document=document)
@@ -223,6 +227,7 @@ def translate(
         "min_length": min_length,
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
+        "prefix": prefix,
         "banned_words": ban or (),
         "required": require or (),
         "glossary": () if glossary is None else dragoman.read_glossary(glossary),

@@ -97,6 +97,9 @@ Ban = Annotated[
         "repeated.",
     ),
 ]
+Prefix = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="Every translation begins with this text.")
+]
 Ensemble = Annotated[
     list[Path] | None,
     typer.Option(

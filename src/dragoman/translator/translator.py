@@ -168,7 +168,7 @@ class Translator:
         n_best: int = 1,
         max_length: int | None = None,
         batch_tokens: int = 4096,
-        prefix: Sequence[str | None] | None = None,
+        prefix: Sequence[str | None] | str | None = None,
         too_long: TooLong = "split",
         sentences: bool = False,
         copy_without_letters: bool = True,
@@ -193,7 +193,8 @@ class Translator:
             n_best: how many translations of each to give, at most ``beam``.
             max_length: most target pieces, the end symbol included; source length + 50 if unset.
             batch_tokens: most source slots in a batch.
-            prefix: for each segment, text that its translation must begin with, or None.
+            prefix: text that every translation must begin with; or for each segment its own, or
+                None.
             too_long: what becomes of a segment longer than the model takes: translated sentence
                 by sentence (a longer sentence in parts), cut, or left blank.
             sentences: translate every sentence on its own, joined by the white space that stood
@@ -232,8 +233,8 @@ class Translator:
             ValueError: ``prefix`` or what is required has another length than ``texts``.
             TypeError: ``texts`` is one string.
         """
-        if isinstance(texts, str) or isinstance(prefix, str):
-            raise TypeError("texts and prefix are lists of strings, not one string")
+        if isinstance(texts, str):
+            raise TypeError("texts is a list of strings, not one string")
         choice = Choice.of(
             sampling,
             n_best=n_best,
@@ -259,9 +260,9 @@ class Translator:
         ban = self._words.ban(banned_words)
         if too_long not in ("split", "cut", "blank"):
             raise ConfigError("too_long", f"{too_long!r} is not a choice", "split, cut or blank")
-        if prefix is not None and len(prefix) != len(texts):
+        if not (prefix is None or isinstance(prefix, str)) and len(prefix) != len(texts):
             raise ValueError(f"{len(prefix)} prefixes for {len(texts)} texts")
-        prefixes = [None] * len(texts) if prefix is None else prefix
+        prefixes = [prefix] * len(texts) if prefix is None or isinstance(prefix, str) else prefix
         planner = Planner(
             source=self.bundle.source_tokenizer,
             target=self.bundle.target_tokenizer,
@@ -311,7 +312,7 @@ class Translator:
             texts: raw text, one segment each.
             at_once: how many are read before the first is translated; 2,000 unless given, or
                 fewer when they have a million characters.
-            options: those of ``translate``.
+            options: those of ``translate``; ``prefix`` and ``required`` are those of all texts.
         """
         first = options.pop("first_line", 0)
         for group in windows(texts, at_once or 2_000, size=len):
