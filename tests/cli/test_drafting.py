@@ -76,4 +76,4 @@ def test_a_length_without_a_draft_is_refused(
     model: Path, source: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["translate", str(model), "--input", str(source), "--draft-length", "8"]) == 2
-    assert "--draft-length: nothing is drafted; add --draft MODEL" in capfd.readouterr().err
+    assert "--draft-length: does nothing alone; add --draft MODEL" in capfd.readouterr().err

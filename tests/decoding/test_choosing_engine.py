@@ -96,7 +96,7 @@ def test_a_numba_that_does_not_load_is_named_and_auto_is_torch(
     bundle = tiny_bundle()
     model, special = encoder_decoder(bundle), bundle.target_tokenizer.special
     assert isinstance(choose_engine(model, special), TorchEngine)
-    with pytest.raises(ConfigError, match="does not load"):
+    with pytest.raises(ConfigError, match="cannot be loaded"):
         choose_engine(model, special, engine="fused")
 
 

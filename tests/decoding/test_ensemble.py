@@ -179,5 +179,5 @@ def test_what_makes_no_ensemble_is_refused() -> None:
     model = encoder_decoder(tiny_bundle())
     with pytest.raises(ConfigError, match="ensemble_mean: 'median' is no mean; linear or geom"):
         Ensemble([model], "median")  # pyright: ignore[reportArgumentType]  # what is tested
-    with pytest.raises(ConfigError, match="coverage: this model forms no attention weights"):
+    with pytest.raises(ConfigError, match="coverage: is not offered for an ensemble"):
         decode(Ensemble([model]), SOURCES, BeamSearch(coverage=0.2), SPECIAL)

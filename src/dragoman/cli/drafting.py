@@ -26,12 +26,9 @@ class Drafting:
         """Read the draft that ``--draft`` names, as the model is loaded.
 
         Raises:
-            ConfigError: the beam is wider than 1, the engine verifies no drafts, or a length is
-                given without a draft.
+            ConfigError: the beam is wider than 1, or the engine verifies no drafts.
         """
         if folder is None:
-            if length != 4:
-                raise ConfigError("--draft-length", "nothing is drafted", "add --draft MODEL")
             return cls(None)
         if beam > 1:
             problem = f"verifies one hypothesis, and --beam is {beam}"
