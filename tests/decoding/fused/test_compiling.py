@@ -66,3 +66,30 @@ def test_vectors_that_numba_does_without_are_not_used() -> None:
         [sys.executable, "-c", asked], env=told, capture_output=True, text=True, check=True
     )
     assert found.stdout == "[]\n"
+
+
+LONG_SUMS = """
+import hashlib
+import numpy as np
+from dragoman.decoding.fused.attending import attend_within
+rng = np.random.default_rng(0)
+y = rng.normal(size=(300, 96)).astype(np.float32)
+ones, nothing = np.ones(300, np.float32), np.zeros(96, np.float32)
+held = tuple(np.zeros((300, 2, 16), np.float32) for _ in range(3))
+out, starts = np.zeros((300, 32), np.float32), np.array([0, 300])
+shape = (2, 2, 16, 16)
+attend_within(y, ones, ones, nothing, shape, np.float32(0.25), held, starts, out, ones.copy())
+print(hashlib.sha256(out.tobytes()).hexdigest())
+"""
+
+
+def test_kernels_out_of_the_cache_add_up_as_those_just_compiled(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", LONG_SUMS], env=environment, capture_output=True, check=True
+        ).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("*.nbc"))
+    assert first == second

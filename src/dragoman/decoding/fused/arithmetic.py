@@ -90,7 +90,7 @@ def put(line: Any, width: Any, out: Any, scales: Any, row: Any) -> Any:
     raise NotImplementedError("runs compiled only")
 
 
-@overload(put, strict=False)
+@overload(put, strict=False, jit_options={"forceinline": True, "error_model": "numpy"})
 def _put(line: Any, width: Any, out: Any, scales: Any, row: Any) -> Any:
     if out.dtype == types.int8:
         return _put_int8

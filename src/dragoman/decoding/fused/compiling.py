@@ -103,15 +103,20 @@ def compiled(function: F) -> F:
     return kernel
 
 
+# What kernels call becomes part of each: a function of its own could be another kernel's build of
+# it when a kernel comes out of the cache, and add up in another order.
+
+
 def inlined(function: F) -> F:
     """Compile what kernels call."""
     from numba import njit  # pyright: ignore
 
-    return njit(nogil=True, error_model="numpy")(function)  # pyright: ignore
+    return njit(nogil=True, error_model="numpy", forceinline=True)(function)  # pyright: ignore
 
 
 def summing(function: F) -> F:
     """Compile what kernels call to add up many numbers, in any order."""
     from numba import njit  # pyright: ignore
 
-    return njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)  # pyright: ignore
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
+    return njit(fastmath=set(FAST), **options)(function)  # pyright: ignore
