@@ -15,15 +15,14 @@ or not with our meaning, are refused by name.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.ctranslate2_model import CTranslate2Model
+from dragoman.decoding.engines import Wishes
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
-from dragoman.decoding.required import Demand
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
-from dragoman.decoding.trace import Observer
 from dragoman.errors import ConfigError, Mistake
 from dragoman.models import SequenceToSequence
 
@@ -88,11 +87,7 @@ class CTranslate2Engine:
         config: BeamSearch,
         symbols: Symbols,
         limits: Sequence[int],
-        *,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        ban: Ban | None = None,
-        observer: Observer | None = None,
-        required: Sequence[Demand] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> list[list[Hypothesis]]:
         """Search a batch; arguments and result are those of ``dragoman.decoding.search``.
 
@@ -101,7 +96,8 @@ class CTranslate2Engine:
             ValueError: a source is longer than the positions of the model, or a prefix holds the
                 end symbol.
         """
-        unheard = {"trace": observer, "required": required}
+        prefixes, ban = wishes.get("prefixes"), wishes.get("ban")
+        unheard = {"trace": wishes.get("observer"), "required": wishes.get("required")}
         problem, hint = "CTranslate2 has nothing like it", "set engine to torch or fused"
         mistakes = [*_beyond(config, ban)]
         mistakes += [Mistake(n, problem, hint) for n, asked in unheard.items() if asked is not None]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FUSED_TOKENS = {"int8": 512, "bfloat16": 1_024, "float32": 1_024}  # of a batch; more is slower
 
 
-class Wishes(TypedDict):
+class Wishes(TypedDict, total=False):
     """What a search is told of single sentences, and of phrases; see ``search``."""
 
     prefixes: Sequence[Sequence[int]] | None
@@ -58,11 +58,7 @@ class Engine(Protocol):
         config: BeamSearch,
         symbols: Symbols,
         limits: Sequence[int],
-        *,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        ban: Ban | None = None,
-        observer: Observer | None = None,
-        required: Sequence[Demand] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> list[list[Hypothesis]]:
         """Do what ``dragoman.decoding.search`` does, for sources with their end symbols."""
         ...
@@ -97,24 +93,11 @@ class TorchEngine:
         config: BeamSearch,
         symbols: Symbols,
         limits: Sequence[int],
-        *,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        ban: Ban | None = None,
-        observer: Observer | None = None,
-        required: Sequence[Demand] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> list[list[Hypothesis]]:
         """See ``Engine``."""
         session = self.start(sources, covering=config.coverage > 0)
-        return search(
-            session,
-            config,
-            symbols,
-            limits,
-            prefixes=prefixes,
-            ban=ban,
-            observer=observer,
-            required=required,
-        )
+        return search(session, config, symbols, limits, **wishes)
 
 
 class FusedEngine:
@@ -175,21 +158,11 @@ class FusedEngine:
         config: BeamSearch,
         symbols: Symbols,
         limits: Sequence[int],
-        *,
-        prefixes: Sequence[Sequence[int]] | None = None,
-        ban: Ban | None = None,
-        observer: Observer | None = None,
-        required: Sequence[Demand] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> list[list[Hypothesis]]:
         """See ``Engine``; wishes that need more than the best pieces go through ``search``."""
         from dragoman.decoding.fused import FusedSession, Room, fused_search, is_plain
 
-        wishes: Wishes = {
-            "prefixes": prefixes,
-            "ban": ban,
-            "observer": observer,
-            "required": required,
-        }
         if config.coverage:
             return TorchEngine(self.model).search(sources, config, symbols, limits, **wishes)
         try:
@@ -198,8 +171,9 @@ class FusedEngine:
             room = Room()
         try:
             session = FusedSession(self.packed, sources, room, width=config.beam)
-            asked = any(prefixes or ()) or ban is not None or required is not None
-            if is_plain(config) and not asked and observer is None:
+            others = (wishes.get(name) for name in ("ban", "observer", "required"))
+            asked = any(wishes.get("prefixes") or ()) or any(each is not None for each in others)
+            if is_plain(config) and not asked:
                 return fused_search(session, config, symbols, limits)
             return search(session, config, symbols, limits, **wishes)
         finally:

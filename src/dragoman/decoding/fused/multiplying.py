@@ -159,56 +159,29 @@ def _sum(rows: int, dtype: Any) -> Any:
     return code
 
 
-def _signature(x: Any) -> Any:
-    return types.void(x, *[types.intp] * 7)
+def _summing(rows: int) -> Any:
+    """Make the intrinsic that sums 64 outputs of so many rows.
+
+    ``x`` says of what kind the numbers are; the rest are addresses and bytes.
+    """
+
+    def sums(
+        typing_context: Any,
+        x: Any,
+        line: Any,
+        stride: Any,
+        weights: Any,
+        steps: Any,
+        off: Any,
+        out: Any,
+        out_stride: Any,
+    ) -> Any:
+        return types.void(x, *[types.intp] * 7), _sum(rows, x.dtype)
+
+    return intrinsic(sums)
 
 
-@intrinsic
-def four(
-    typing_context: Any,
-    x: Any,
-    line: Any,
-    stride: Any,
-    weights: Any,
-    steps: Any,
-    off: Any,
-    out: Any,
-    out_stride: Any,
-) -> Any:
-    """Sum 64 outputs of four rows; ``x`` says of what kind, the rest are addresses and bytes."""
-    return _signature(x), _sum(4, x.dtype)
-
-
-@intrinsic
-def two(
-    typing_context: Any,
-    x: Any,
-    line: Any,
-    stride: Any,
-    weights: Any,
-    steps: Any,
-    off: Any,
-    out: Any,
-    out_stride: Any,
-) -> Any:
-    """Sum 64 outputs of two rows."""
-    return _signature(x), _sum(2, x.dtype)
-
-
-@intrinsic
-def one(
-    typing_context: Any,
-    x: Any,
-    line: Any,
-    stride: Any,
-    weights: Any,
-    steps: Any,
-    off: Any,
-    out: Any,
-    out_stride: Any,
-) -> Any:
-    """Sum 64 outputs of one row."""
-    return _signature(x), _sum(1, x.dtype)
+one, two, four = _summing(1), _summing(2), _summing(4)
 
 
 def _number(value: int) -> Any:
