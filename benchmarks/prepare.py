@@ -30,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.report import commit, machine, versions  # noqa: E402
+from benchmarks.report import commit, machine, versions  # noqa: E402  # after the path
 
 Table = dict[str, Any]  # Any: as JSON holds it
 WORDS = 200_000  # made-up words; their frequencies fall as in real text (Zipf)

@@ -43,7 +43,7 @@ def main() -> None:
 
 def _load(job: Table) -> Side:
     if job["side"] == "ctranslate2":  # it imports both for its converters where they are there
-        sys.modules["torch"] = sys.modules["transformers"] = None  # type: ignore[assignment]
+        sys.modules["torch"] = sys.modules["transformers"] = None  # type: ignore[assignment]  # nobody loads them
     return LOADERS[job["side"]](job)
 
 

@@ -41,7 +41,7 @@ from dragoman.decoding import (
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.report import commit, machine, versions  # noqa: E402
+from benchmarks.report import commit, machine, versions  # noqa: E402  # after the path
 
 Table = dict[str, Any]  # Any: as JSON holds it
 GREEDY = BeamSearch(beam=1)
@@ -134,7 +134,7 @@ def costs(translator: Translator, drafts: dict[int, Draft]) -> Table:
         def read(width: int, reading: Any = reading) -> None:  # Any: some are changed, some not
             reading.cut(15).read([*range(320, 320 + width)])
 
-        found[name] = {width: 1000 * _fastest(lambda: read(width)) for width in widths}  # noqa: B023
+        found[name] = {width: 1000 * _fastest(lambda: read(width)) for width in widths}  # noqa: B023  # called at once
     return found
 
 

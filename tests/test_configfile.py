@@ -172,9 +172,9 @@ def test_keys_without_a_value_are_left_out_when_written() -> None:
 
 def test_records_cannot_be_changed_or_made_by_position() -> None:
     with pytest.raises(AttributeError):
-        Cat().lives = 3  # pyright: ignore[reportAttributeAccessIssue]
+        Cat().lives = 3  # pyright: ignore[reportAttributeAccessIssue]  # what is tested
     with pytest.raises(TypeError):
-        Cat("cat", 3)  # pyright: ignore[reportCallIssue]
+        Cat("cat", 3)  # pyright: ignore[reportCallIssue]  # what is tested
 
 
 # TOML files

@@ -32,7 +32,7 @@ def measured(wanted: Recipe, rows: int, width: int) -> int:
         target_tokens=ids.numel(),
         padding=0,
     )
-    loss = lambda: translation_loss(model, batch, smoothing=0.1).backward()  # type: ignore[arg-type]  # noqa: E731
+    loss = lambda: translation_loss(model, batch, smoothing=0.1).backward()  # type: ignore[arg-type]  # noqa: E731  # one line
     return peak_memory(loss, torch.device("cpu"))
 
 

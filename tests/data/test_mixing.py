@@ -154,7 +154,7 @@ def test_each_corpus_goes_through_its_own_epochs_and_every_place_can_be_taken_up
     # An independent reading: each corpus by itself, as if it were alone.
     for number, size in enumerate(sizes):
         own = [pair for pair in straight if pair[0] // 1_000 == number]
-        alone = mixed([1] * number + [size], several(number + 1))._parts[number]  # pyright: ignore
+        alone = mixed([1] * number + [size], several(number + 1))._parts[number]  # pyright: ignore  # private
         expected = [alone.next_batch().pairs.tolist() for _ in own]
         assert own == expected
         for start in range(0, len(own) - size + 1, size):
@@ -173,7 +173,7 @@ def test_each_corpus_goes_through_its_own_epochs_and_every_place_can_be_taken_up
 
 def test_one_corpus_in_a_list_is_like_one_alone() -> None:
     batches = mixed([5], several(1))
-    alone = mixed([5], several(1))._parts[0]  # pyright: ignore[reportPrivateUsage]
+    alone = mixed([5], several(1))._parts[0]  # pyright: ignore[reportPrivateUsage]  # no other way in
     assert pairs(batches, 12) == [alone.next_batch().pairs.tolist() for _ in range(12)]
     assert batches.epoch == 3
 
@@ -223,7 +223,7 @@ def test_far_into_a_long_run_is_found_at_once() -> None:
     rounds = 10**7
     batches.restore({"epoch": rounds + 1, "batch": 0})
     # By hand: a third of 49 batches is 16.3, so 33 and 16 of every epoch.
-    counts = [part.state() for part in batches._parts]  # pyright: ignore[reportPrivateUsage]
+    counts = [part.state() for part in batches._parts]  # pyright: ignore[reportPrivateUsage]  # no other way in
     drawn = np.array([33, 16]) * rounds
     assert [(state["epoch"] - 1, state["batch"]) for state in counts] == [
         divmod(int(count), size) for count, size in zip(drawn, (40, 9), strict=True)

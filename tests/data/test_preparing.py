@@ -40,7 +40,7 @@ def corpus(folder: Path, pairs: int = 47) -> Files:
 
 def preparation(limits: LengthLimits = NO_LIMIT, **changes: object) -> Preparation:
     made = {"tokenizers": (TOKENIZER,), "tag": None, "limits": limits, "processes": 1, **changes}
-    return Preparation(**made)  # pyright: ignore[reportArgumentType]
+    return Preparation(**made)  # pyright: ignore[reportArgumentType]  # of several types
 
 
 class Breaks(TrainingText):
@@ -68,7 +68,7 @@ def decoded(store: PairStore) -> list[tuple[str, str]]:
 def test_broken_off_anywhere_it_goes_on_to_the_same_ids_and_counts(
     rule: str, tmp_path: Path
 ) -> None:
-    limits = LengthLimits(limit=20, longest_alone=None, rule=rule)  # pyright: ignore[reportArgumentType]
+    limits = LengthLimits(limit=20, longest_alone=None, rule=rule)  # pyright: ignore[reportArgumentType]  # a name
     asked = preparation(limits)
     text = Breaks(corpus(tmp_path))
     straight = prepare_pairs(text, tmp_path / "straight", "key", asked)
@@ -154,7 +154,7 @@ def test_a_tag_goes_before_every_source(tmp_path: Path) -> None:
     ("rule", "problem"), [("drop", "are over the limits 2 and 2"), ("alone", "no pair is left")]
 )
 def test_a_limit_that_leaves_nothing_is_an_error(rule: str, problem: str, tmp_path: Path) -> None:
-    limits = LengthLimits(limit=2, longest_alone=2, rule=rule)  # pyright: ignore[reportArgumentType]
+    limits = LengthLimits(limit=2, longest_alone=2, rule=rule)  # pyright: ignore[reportArgumentType]  # a name
     text = TrainingText(corpus(tmp_path))
     for _ in range(2):  # again when it goes on from what was kept
         with pytest.raises(DataError, match=f"a and .*b.*{problem}"):

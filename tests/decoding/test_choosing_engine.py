@@ -157,7 +157,7 @@ def test_an_error_in_a_worker_comes_out() -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("broken")
 
-    engine.search = broken  # pyright: ignore
+    engine.search = broken  # pyright: ignore  # what is tested
     given = bundle.source_tokenizer.encode_many(GERMAN)
     special = bundle.target_tokenizer.special
     with pytest.raises(RuntimeError, match="broken"):

@@ -342,7 +342,7 @@ def chances(table: Table, sampling: Sampling, limit: int) -> dict[Ids, float]:
         row[:, [0, START]] = -math.inf
         filters = (sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p)
         names = ("temperature", "top_k", "top_p", "min_p")
-        kept = filter_log_probs(row, **dict(zip(names, filters, strict=True)))  # pyright: ignore
+        kept = filter_log_probs(row, **dict(zip(names, filters, strict=True)))  # pyright: ignore  # several types
         for piece, p in enumerate(kept[0].exp().tolist()):
             if p > 0:
                 go_on((*pieces, piece), chance * p)

@@ -179,7 +179,7 @@ def test_fewer_bits_change_little(quantization: Any, limit: float, tmp_path: Pat
 
 def test_an_unknown_quantization_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"quantization: 'int4' is not a choice; choose from fl"):
-        write_ctranslate2(tmp_path / "model", random_bundle({}), quantization="int4")  # pyright: ignore
+        write_ctranslate2(tmp_path / "model", random_bundle({}), quantization="int4")  # pyright: ignore  # tested
 
 
 def test_positions_begin_at_the_first_row_and_end_where_asked(tmp_path: Path) -> None:

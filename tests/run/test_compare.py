@@ -488,7 +488,7 @@ def test_without_matplotlib_the_rest_is_written(
 def test_many_variants_of_many_groups_have_looks_of_their_own(
     straight: tuple[Path, list[CompareEvent]], tmp_path: Path
 ) -> None:
-    from dragoman.run.comparison.picture import _looks  # pyright: ignore[reportPrivateUsage]
+    from dragoman.run.comparison.picture import _looks  # pyright: ignore[reportPrivateUsage]  # no other way in
 
     first = done(straight[1]).compared.rows[0]
     rows = [first]

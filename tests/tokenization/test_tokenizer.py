@@ -176,9 +176,9 @@ def test_half_a_surrogate_pair_is_refused_and_located() -> None:
 def test_what_is_no_text_is_a_type_error() -> None:
     for value in (3, None, b"text"):
         with pytest.raises(TypeError, match="str"):
-            plain.encode(value)  # pyright: ignore[reportArgumentType]
+            plain.encode(value)  # pyright: ignore[reportArgumentType]  # what is tested
         with pytest.raises(TypeError, match="str"):
-            plain.encode_many(["fine", value])  # pyright: ignore[reportArgumentType]
+            plain.encode_many(["fine", value])  # pyright: ignore[reportArgumentType]  # what is tested
 
 
 @given(many=st.lists(texts, max_size=4))

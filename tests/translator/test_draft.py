@@ -56,7 +56,7 @@ def test_controls_prefixes_and_banned_words_hold_with_a_draft(translator: Transl
             GERMAN,
             prefix=prefix,
             banned_words=banned,
-            **controls,  # pyright: ignore[reportArgumentType]
+            **controls,  # pyright: ignore[reportArgumentType]  # of several types
             **more,
         )
         for more in ({"draft": draft}, {})

@@ -211,8 +211,8 @@ def test_the_best_by_the_formula_is_found_for_any_n_best(
         wide = {"beam": 24, "alpha": alpha, "n_best": n_best}  # more than there is
         config, prefix, phrases, ban = table_case(options, **wide)
         config = replace(config, max_length=None)
-        log = lambda ids: [math.log(p or 1e-300) for p in table((START, *ids))]  # noqa: E731
-        look = lambda ids: looking_at(3, (START, *ids), 2)  # noqa: E731
+        log = lambda ids: [math.log(p or 1e-300) for p in table((START, *ids))]  # noqa: E731  # one line
+        look = lambda ids: looking_at(3, (START, *ids), 2)  # noqa: E731  # one line
         lengths = [(2,) * n for n in range(limit)]
         ends = [ids for ids in lengths if log_prob(table, (*ids, END), START) > -math.inf]
         expected = sorted(

@@ -110,7 +110,7 @@ def test_a_language_model_is_no_member(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="l: a model of the kind decoder-only does not translate"):
         Translator.load(path, ensemble=[language])
     with pytest.raises(ConfigError, match="ensemble_mean: 'max' is no mean"):
-        Translator.load(path, ensemble=[path], ensemble_mean="max")  # pyright: ignore
+        Translator.load(path, ensemble=[path], ensemble_mean="max")  # pyright: ignore  # tested
     with pytest.raises(ModelError, match="no such model folder"):
         Translator.load(path, ensemble=[tmp_path / "none"])
 

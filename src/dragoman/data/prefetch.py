@@ -212,7 +212,7 @@ def _end(worker: "ref[_Worker[Any]]") -> None:
         found.thread.join(timeout=10)
 
 
-def _pinned(batch: B) -> B:  # pyright: ignore[reportInvalidTypeVarUse]
+def _pinned(batch: B) -> B:  # pyright: ignore[reportInvalidTypeVarUse]  # says it stays of its kind
     """Copy the tensors of a batch to memory that a GPU reads directly."""
     record = cast(Any, batch)  # Any: a dataclass, as every batch is
     values = {field.name: getattr(record, field.name) for field in fields(record)}

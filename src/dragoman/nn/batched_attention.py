@@ -110,7 +110,7 @@ class _BatchedAttention(torch.autograd.Function):
         grad_weights = torch.bmm(grad, v.transpose(1, 2))
         if factors is not None:
             grad_weights.mul_(factors)
-        scores = torch._softmax_backward_data(grad_weights, weights, -1, weights.dtype)  # pyright: ignore
+        scores = torch._softmax_backward_data(grad_weights, weights, -1, weights.dtype)  # pyright: ignore  # untyped
         scores.mul_(ctx.scale)
         grad_q, grad_k = torch.bmm(scores, k), torch.bmm(scores.transpose(1, 2), q)
         split = (x.view(-1, ctx.heads, *x.shape[1:]) for x in (grad_q, grad_k, grad_v))

@@ -32,7 +32,7 @@ def test_where_nothing_may_be_written_kernels_are_compiled_all_the_same(
 def test_what_was_compiled_before_a_change_is_forgotten_wherever_it_is_kept(
     tmp_path: Path,
 ) -> None:
-    source = Path(reorder.__code__.co_filename).stat().st_mtime  # pyright: ignore
+    source = Path(reorder.__code__.co_filename).stat().st_mtime  # pyright: ignore  # is compiled
     old, new, other = (tmp_path / f"{name}.nbi" for name in ("a.f-1", "a.g-2", "b.f-1"))
     for file in (old, new, other):
         file.touch()

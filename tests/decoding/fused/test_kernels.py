@@ -116,7 +116,7 @@ def test_a_norm_alone_leaves_what_it_reads(kind: Kind) -> None:
     [
         (RELU, torch.relu),
         (GELU, torch.nn.functional.gelu),
-        (GELU_TANH, lambda x: torch.nn.functional.gelu(x, approximate="tanh")),  # pyright: ignore
+        (GELU_TANH, lambda x: torch.nn.functional.gelu(x, approximate="tanh")),  # pyright: ignore  # untyped
         (SILU, torch.nn.functional.silu),
     ],
 )

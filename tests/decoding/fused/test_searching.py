@@ -126,7 +126,7 @@ def test_a_room_that_another_thread_takes_first_is_made_anew() -> None:
             return 1
 
     engine = FusedEngine.of(ending(1), "float32")
-    engine._rooms = Emptied()  # pyright: ignore[reportPrivateUsage]
+    engine._rooms = Emptied()  # pyright: ignore[reportPrivateUsage]  # what another thread leaves
     assert len(engine.search(sources(1), BeamSearch(), SYMBOLS, [9] * 6)) == 6
 
 

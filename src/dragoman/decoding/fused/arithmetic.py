@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba import types  # pyright: ignore  # has no stubs
-from numba.extending import intrinsic, overload  # pyright: ignore
+from numba.extending import intrinsic, overload  # pyright: ignore  # has no stubs
 
 from dragoman.decoding.fused.compiling import inlined
 

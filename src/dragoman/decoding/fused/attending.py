@@ -62,7 +62,7 @@ def sum_up(scores: Any, values: Any, places: Any, count: Any, share: Any, lines:
     for h in range(lines.shape[0]):
         first = values.ctypes.data + (h // share) * f * 4
         to, weights = lines[h].ctypes.data, scores[h].ctypes.data
-        mix(to, first, weights, places.ctypes.data, count, groups * f, f)  # pyright: ignore
+        mix(to, first, weights, places.ctypes.data, count, groups * f, f)  # pyright: ignore  # numba gives the first
 
 
 @compiled
@@ -159,7 +159,7 @@ def attend_source(
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
     longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
-    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]  # numpy does not say of what
     scores = np.empty((heads, longest), np.float32)
     for r in range(rows):
         product, row_scale = y[r], y_scales[r]
@@ -206,7 +206,7 @@ def attend_within(
         start = (heads + groups) * e
         read(product, row_scale, columns, bias, start, values[r].reshape(groups * f))
     longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
-    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]
+    places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]  # numpy does not say of what
     line, scores = np.empty(heads * f, np.float32), np.empty((heads, longest), np.float32)
     lines = line.reshape(heads, f)
     for s in range(starts.size - 1):

@@ -35,7 +35,7 @@ def check_numba() -> None:
         problem = f"fused needs numba, which cannot be loaded: {error}"
         hint = "install releases that go together, or set engine to torch"
         raise ConfigError("engine", problem, hint) from None
-    if config.DISABLE_JIT:  # pyright: ignore
+    if config.DISABLE_JIT:  # pyright: ignore  # has no stubs
         hint = "unset NUMBA_DISABLE_JIT, or set engine to torch"
         raise ConfigError("engine", "fused needs numba, which is told not to compile", hint)
 
@@ -96,9 +96,9 @@ def compiled(function: F) -> F:
 
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
-        kernel: Any = njit(cache=True, **options)(function)  # pyright: ignore
+        kernel: Any = njit(cache=True, **options)(function)  # pyright: ignore  # has no stubs
     except RuntimeError:  # nothing may be written beside this file, nor at home
-        return njit(**options)(function)  # pyright: ignore
+        return njit(**options)(function)  # pyright: ignore  # has no stubs
     forget_stale(Path(kernel.stats.cache_path), function.__module__.rpartition(".")[2])
     return kernel
 
@@ -109,14 +109,14 @@ def compiled(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile what kernels call."""
-    from numba import njit  # pyright: ignore
+    from numba import njit  # pyright: ignore  # has no stubs
 
-    return njit(nogil=True, error_model="numpy", forceinline=True)(function)  # pyright: ignore
+    return njit(nogil=True, error_model="numpy", forceinline=True)(function)  # pyright: ignore  # no stubs
 
 
 def summing(function: F) -> F:
     """Compile what kernels call to add up many numbers, in any order."""
-    from numba import njit  # pyright: ignore
+    from numba import njit  # pyright: ignore  # has no stubs
 
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "forceinline": True}
-    return njit(fastmath=set(FAST), **options)(function)  # pyright: ignore
+    return njit(fastmath=set(FAST), **options)(function)  # pyright: ignore  # has no stubs

@@ -52,7 +52,7 @@ def attend_following(
     heads, groups, e, f = shape
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
-    scores, places = np.empty((heads, time + rows), np.float32), np.arange(time + rows)  # pyright: ignore
+    scores, places = np.empty((heads, time + rows), np.float32), np.arange(time + rows)  # pyright: ignore  # untyped
     share = heads // groups
     k_start, v_start = heads * e, (heads + groups) * e
     for r in range(rows):

@@ -191,10 +191,10 @@ def _stack(
             raise CannotPack(name)
     if layer.embedding.projection is not None:
         raise CannotPack("an embedding narrower than the model")
-    layers = [each for each in stack.layers if isinstance(each, of)]  # pyright: ignore
-    if len(layers) != len(stack.layers):  # pyright: ignore
+    layers = [each for each in stack.layers if isinstance(each, of)]  # pyright: ignore  # torch does not say of what
+    if len(layers) != len(stack.layers):  # pyright: ignore  # as above
         raise CannotPack("layers of another kind")
-    first, joins = _joins([_residuals(each) for each in layers], stack.final_norm)  # pyright: ignore
+    first, joins = _joins([_residuals(each) for each in layers], stack.final_norm)  # pyright: ignore  # as above
     packed = [_layer(each, join, kind) for each, join in zip(layers, joins, strict=True)]
     table = _floats(layer.embedding.table)
     return PackedStack(table, np.float32(layer.embedding.scale), layer, first, tuple(packed))

@@ -16,8 +16,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.distributed import (
     PrefixStore,  # pyright: ignore[reportPrivateImportUsage]  # documented, but not in __all__
-    Store,  # pyright: ignore[reportPrivateImportUsage]
-    rendezvous,  # pyright: ignore
+    Store,  # pyright: ignore[reportPrivateImportUsage]  # torch has them nowhere else
+    rendezvous,  # pyright: ignore  # as above
 )
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
@@ -66,7 +66,7 @@ class Joined:
         """Give the sums or the largest of a few numbers over all processes."""
         agreed = values.to(self.device, copy=True)
         operation = dist.ReduceOp.SUM if by == "sum" else dist.ReduceOp.MAX
-        dist.all_reduce(agreed, op=operation)  # pyright: ignore[reportUnknownMemberType]
+        dist.all_reduce(agreed, op=operation)  # pyright: ignore[reportUnknownMemberType]  # torch has no types
         return agreed.to(values.device)
 
     def tell(self, text: str) -> str:
@@ -89,7 +89,7 @@ class Joined:
         padded = torch.zeros(max(*lengths, 1), dtype=torch.uint8, device=self.device)
         padded[: len(data)] = data
         everyone = [torch.empty_like(padded) for _ in lengths]
-        dist.all_gather(everyone, padded)  # pyright: ignore[reportUnknownMemberType]
+        dist.all_gather(everyone, padded)  # pyright: ignore[reportUnknownMemberType]  # torch has no types
         return [_text(part[:length]) for part, length in zip(everyone, lengths, strict=True)]
 
     def wait(self) -> None:
