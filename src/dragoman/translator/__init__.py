@@ -17,7 +17,7 @@ from dragoman.translator.scoring import (
     mean_log_prob,
     score_pairs,
 )
-from dragoman.translator.sentences import split_sentences
+from dragoman.translator.sentences import split_sentences, trimmed
 from dragoman.translator.translation import Candidate, Translation, has_letters, one_line
 from dragoman.translator.translator import SOURCE_LIMIT, Translator
 from dragoman.translator.windows import windows
@@ -53,6 +53,7 @@ __all__ = [
     "read_glossary",
     "score_pairs",
     "split_sentences",
+    "trimmed",
     "translate_fragments",
     "windows",
     "word_place",

@@ -1,0 +1,1 @@
+"""HTTP: models answer requests; nothing else in the package knows it."""

@@ -1,0 +1,88 @@
+"""The application: routes, and what every answer has in common."""
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from dragoman.serving.desk import Desk, RefusedError
+from dragoman.serving.guard import Guard
+from dragoman.serving.libre_routes import libre_routes
+from dragoman.serving.limits import Limits
+from dragoman.serving.messages import Health, Problem
+from dragoman.serving.own_routes import own_routes
+from dragoman.serving.served import Served
+from dragoman.serving.visitors import Visitors
+
+
+def make_app(
+    models: Sequence[Served], limits: Limits | None = None, *, keys: Sequence[str] = ()
+) -> FastAPI:
+    """Make an application of ASGI that answers for models.
+
+    Args:
+        models: at least one.
+        limits: of requests.
+        keys: one of which every request must bring; none are asked for when there are none.
+    """
+    limits = limits or Limits()
+    desk = Desk(models, limits, Visitors(keys, limits.requests_per_minute))
+    app = FastAPI(title="Dragoman", summary="Translation by models of one's own.", version="1")
+    app.state.desk = desk
+    app.include_router(own_routes(desk))
+    app.include_router(libre_routes(desk))
+    _status_routes(app, desk)
+    _errors(app)
+    app.add_middleware(Guard, limits=limits, observe=desk.metrics.observe)
+    return app
+
+
+def _status_routes(app: FastAPI, desk: Desk) -> None:
+    @app.get("/health", response_model=Health)
+    async def health() -> Health:
+        """Say that the server runs."""
+        return Health(status="stopping" if desk.stopping else "ok")
+
+    @app.get("/ready", response_model=Health, responses={503: {"model": Problem}})
+    async def ready() -> Health:
+        """Say whether requests are accepted."""
+        if desk.stopping:
+            raise RefusedError(503, "the server is stopping")
+        return Health(status="ok")
+
+    @app.get("/metrics", response_class=Response)
+    async def metrics() -> Response:
+        """Give figures to Prometheus."""
+        return Response(desk.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+def _errors(app: FastAPI) -> None:
+    """Make every refusal a line of JSON: ``{"error": reason}``."""
+
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> JSONResponse:
+        headers: dict[str, str] = {}
+        if error.wait_seconds is not None:
+            headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse({"error": error.reason}, error.status, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse({"error": _mistakes(error)}, 422)
+
+    @app.exception_handler(HTTPException)
+    async def other(_: Request, error: HTTPException) -> JSONResponse:
+        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+def _mistakes(error: RequestValidationError) -> str:
+    """Say in a line what is wrong, without what was sent."""
+    found = [
+        f"{'.'.join(str(part) for part in each['loc'][1:]) or 'body'}: {each['msg']}"
+        for each in error.errors()
+    ]
+    return "; ".join(found[:5]).encode("utf-8", "replace").decode()

@@ -1,0 +1,131 @@
+"""Where requests are taken in: models by name, bounds of texts, answers in time."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from dragoman.errors import DragomanError
+from dragoman.serving.batcher import OverloadedError, StoppedError
+from dragoman.serving.limits import Limits
+from dragoman.serving.metrics import Metrics
+from dragoman.serving.served import Alternatives, Attend, Score, Served, Translate
+from dragoman.serving.visitors import Visitors
+
+
+class RefusedError(Exception):
+    """A request that is not answered: a status of HTTP and the reason."""
+
+    def __init__(self, status: int, reason: str, *, wait_seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.wait_seconds = status, reason, wait_seconds
+
+
+class Desk:
+    """Takes requests for models.
+
+    Args:
+        models: at least one; the first answers where none is named.
+        limits: of requests.
+        visitors: who may ask.
+    """
+
+    def __init__(self, models: Sequence[Served], limits: Limits, visitors: Visitors) -> None:
+        self.models = {model.name: model for model in models}
+        self.limits, self.visitors = limits, visitors
+        self.metrics = Metrics(models)
+        self.stopping = False
+
+    def model(self, name: str | None) -> Served:
+        """Find a model.
+
+        Raises:
+            RefusedError: there is none of that name.
+        """
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            known = ", ".join(self.models)
+            raise RefusedError(404, f"model: there is no {name[:80]!r}; choose from {known}")
+        return self.models[name]
+
+    def admit(self, key: str | None, address: str) -> None:
+        """Let a client ask, or not.
+
+        Raises:
+            RefusedError: its key is not known, or it asks too often.
+        """
+        if not self.visitors.knows(key):
+            raise RefusedError(
+                403 if key else 401, "a key is needed: send Authorization: Bearer KEY"
+            )
+        wait = self.visitors.wait(key if self.visitors.need_key and key else address)
+        if wait:
+            most = self.limits.requests_per_minute
+            raise RefusedError(
+                429, f"more than {most} requests a minute; wait {wait:.1f} s", wait_seconds=wait
+            )
+
+    def check(self, texts: Sequence[str], beam: int = 1) -> None:
+        """See that texts are within the limits.
+
+        Raises:
+            RefusedError: there are too many, one is too long, or the beam is too wide.
+        """
+        limits = self.limits
+        if len(texts) > limits.texts:
+            raise RefusedError(413, f"{len(texts):,} texts, at most {limits.texts:,} at a time")
+        for number, text in enumerate(texts):
+            if len(text) > limits.text_characters:
+                raise RefusedError(
+                    413,
+                    f"text {number}: {len(text):,} characters, at most "
+                    f"{limits.text_characters:,}; send it in parts",
+                )
+        if beam > limits.beam:
+            raise RefusedError(422, f"beam: {beam} is more than {limits.beam}")
+        self.metrics.characters.inc(sum(map(len, texts)))
+
+    def submit(
+        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
+    ) -> list[Future[Any]]:
+        """Put a request into the queue of a model.
+
+        Raises:
+            RefusedError: the queue is full, or the server is stopping.
+        """
+        try:
+            return model.submit(way, items)
+        except OverloadedError:
+            raise RefusedError(
+                429, "too much is waiting already; try again in a moment", wait_seconds=1
+            ) from None
+        except StoppedError:
+            raise RefusedError(503, "the server is stopping", wait_seconds=5) from None
+
+    async def ask(
+        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
+    ) -> list[Any]:
+        """Get the answers to a request, in order.
+
+        Raises:
+            RefusedError: it cannot be done, or not in time.
+        """
+        return await self.answers(self.submit(model, way, items))
+
+    async def answers(self, futures: Sequence[Future[Any]]) -> list[Any]:
+        """Wait for what was submitted; what is no longer waited for is left undone.
+
+        Raises:
+            RefusedError: it cannot be done, or not in time.
+        """
+        seconds = self.limits.seconds
+        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
+        try:
+            return await asyncio.wait_for(waiting, seconds)
+        except TimeoutError:
+            raise RefusedError(
+                503, f"not done within {seconds:g} s; send less, or try again", wait_seconds=seconds
+            ) from None
+        except (DragomanError, ValueError) as error:
+            raise RefusedError(422, str(error)) from None

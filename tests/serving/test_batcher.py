@@ -1,0 +1,125 @@
+import threading
+from collections.abc import Hashable, Iterator
+from concurrent.futures import Future
+
+import pytest
+
+from dragoman.serving.batcher import Batcher, OverloadedError, StoppedError
+
+
+class Gate:
+    """Work that waits until it is let through, and writes down its batches."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.began = threading.Event()
+        self.batches: list[tuple[Hashable, list[str]]] = []
+
+    def __call__(self, way: Hashable, items: list[str]) -> list[str]:
+        self.batches.append((way, items))
+        self.began.set()
+        assert self.open.wait(20)
+        if "bad" in items:
+            raise ValueError("bad item")
+        return [item.upper() for item in items]
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open.set()
+
+
+def results(futures: list[Future[str]]) -> list[str]:
+    return [future.result(20) for future in futures]
+
+
+def held(gate: Gate, **options: int) -> Batcher[str, str]:
+    """Make a queue whose thread is busy with a first item."""
+    batcher = Batcher(gate, **{"room": 100, **options})
+    batcher.submit("a", ["first"], [1])
+    assert gate.began.wait(20)
+    return batcher
+
+
+def test_what_waits_becomes_one_batch_and_answers_go_to_whom_they_belong(gate: Gate) -> None:
+    batcher = held(gate)
+    one = batcher.submit("a", ["x", "y"], [1, 1])
+    two = batcher.submit("a", ["z"], [1])
+    gate.open.set()
+    assert (results(one), results(two)) == (["X", "Y"], ["Z"])
+    assert gate.batches == [("a", ["first"]), ("a", ["x", "z", "y"])]
+    assert batcher.stop(20)
+
+
+def test_a_long_request_does_not_hold_up_a_short_one(gate: Gate) -> None:
+    batcher = held(gate, at_once=4)
+    batcher.submit("a", [f"long {n}" for n in range(9)], [1] * 9)
+    batcher.submit("a", ["short"], [1])
+    gate.open.set()
+    assert batcher.stop(20)
+    assert gate.batches[1] == ("a", ["long 0", "short", "long 1", "long 2"])
+
+
+def test_what_is_asked_for_in_another_way_is_another_batch_and_keeps_its_turn(gate: Gate) -> None:
+    batcher = held(gate, at_once=2)
+    for way, item in (("a", "1"), ("b", "2"), ("a", "3"), ("a", "4")):
+        batcher.submit(way, [item], [1])
+    gate.open.set()
+    assert batcher.stop(20)
+    assert gate.batches[1:] == [("a", ["1", "3"]), ("b", ["2"]), ("a", ["4"])]
+
+
+def test_a_full_queue_accepts_nothing_of_a_request(gate: Gate) -> None:
+    batcher = held(gate, room=5)
+    batcher.submit("a", ["x"], [2])
+    with pytest.raises(OverloadedError):
+        batcher.submit("a", ["y", "z"], [1, 2])
+    batcher.submit("a", ["y"], [2])
+    assert batcher.waiting == 5
+    gate.open.set()
+    assert batcher.stop(20)
+    assert batcher.waiting == 0
+    assert [item for _, items in gate.batches for item in items] == ["first", "x", "y"]
+
+
+def test_what_nobody_waits_for_is_not_done(gate: Gate) -> None:
+    batcher = held(gate)
+    (gone,) = batcher.submit("a", ["gone"], [7])
+    (kept,) = batcher.submit("a", ["kept"], [1])
+    assert gone.cancel()
+    gate.open.set()
+    assert kept.result(20) == "KEPT"
+    assert batcher.stop(20)
+    assert [item for _, items in gate.batches for item in items] == ["first", "kept"]
+    assert batcher.waiting == 0
+
+
+def test_an_error_reaches_those_of_its_batch_and_nobody_else(gate: Gate) -> None:
+    batcher = held(gate)
+    bad = batcher.submit("a", ["bad"], [1])
+    good = batcher.submit("b", ["good"], [1])
+    gate.open.set()
+    with pytest.raises(ValueError, match="bad item"):
+        results(bad)
+    assert results(good) == ["GOOD"]
+    assert batcher.stop(20)
+
+
+def test_stopping_finishes_what_was_accepted_and_accepts_nothing_more(gate: Gate) -> None:
+    batcher = held(gate, at_once=1)
+    futures = batcher.submit("a", ["x", "y"], [1, 1])
+    assert not batcher.stop(0.05)
+    with pytest.raises(StoppedError):
+        batcher.submit("a", ["z"], [1])
+    gate.open.set()
+    assert results(futures) == ["X", "Y"]
+    assert batcher.stop(20)
+
+
+def test_an_empty_request_is_done_at_once(gate: Gate) -> None:
+    gate.open.set()
+    batcher = Batcher(gate, room=1)
+    assert batcher.submit("a", [], []) == []
+    assert batcher.stop(20)
