@@ -73,6 +73,7 @@ from dragoman.cli.options import (
 )
 from dragoman.cli.scoring import score
 from dragoman.cli.segments import Segments
+from dragoman.cli.serving import serve
 from dragoman.cli.training import quickstart, train
 from dragoman.cli.verify import verify_resume
 from dragoman.errors import ConfigError, DragomanError
@@ -311,6 +312,7 @@ def doctor(json_output: Json = False) -> None:
 app.command()(check)
 app.command()(get)
 app.command()(compare)
+app.command()(serve)
 app.command()(verify_resume)
 app.add_typer(inspect)
 

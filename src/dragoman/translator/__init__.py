@@ -53,8 +53,8 @@ __all__ = [
     "read_glossary",
     "score_pairs",
     "split_sentences",
-    "trimmed",
     "translate_fragments",
+    "trimmed",
     "windows",
     "word_place",
 ]

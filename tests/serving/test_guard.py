@@ -1,0 +1,148 @@
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs fastapi: the extra serve")
+
+from dragoman.serving import Limits, Served, make_app
+from dragoman.serving.guard import Guard
+from tests.fixtures import tiny_translator
+
+Message = dict[str, Any]
+
+
+def scope(**headers: str) -> Message:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/translate",
+        "raw_path": b"/v1/translate",
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/json"), *pairs],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+        "scheme": "http",
+        "http_version": "1.1",
+    }
+
+
+def part(body: bytes, *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+def ask(
+    app: Any,
+    messages: Iterable[Message],
+    then: Callable[[], Awaitable[Message]] | None = None,
+    **headers: str,
+) -> list[Message]:
+    """Send messages to an application; then what ``then`` gives, or nothing for ever."""
+    sent: list[Message] = []
+
+    async def run() -> None:
+        coming = iter(messages)
+
+        async def receive() -> Message:
+            for message in coming:
+                return message
+            if then is not None:
+                return await then()
+            await asyncio.sleep(60)
+            raise AssertionError("waited for more")
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await app(scope(**headers), receive, send)
+
+    asyncio.run(run())
+    return sent
+
+
+def guarded(**limits: Any) -> tuple[Guard, list[tuple[str, int]]]:
+    observed: list[tuple[str, int]] = []
+    guard = Guard(echo, Limits(**limits), lambda route, status, _: observed.append((route, status)))
+    return guard, observed
+
+
+def test_a_body_in_parts_arrives_whole() -> None:
+    guard, observed = guarded()
+    sent = ask(guard, [part(b"a", more=True), part(b"b", more=True), part(b"c")])
+    assert sent[1]["body"] == b"abc"
+    assert observed == [("other", 200)]
+
+
+def test_an_endless_body_is_refused_as_soon_as_it_is_too_large() -> None:
+    guard, observed = guarded(body_bytes=1000)
+    taken = 0
+
+    def endless() -> Iterable[Message]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield part(b"a" * 100, more=True)
+
+    sent = ask(guard, endless())
+    assert sent[0]["status"] == 413
+    assert "1,000 bytes" in json.loads(sent[1]["body"])["error"]
+    assert taken == 11
+    assert observed == [("other", 413)]
+
+
+def test_a_stated_length_that_is_too_large_is_refused_unread() -> None:
+    guard, _ = guarded(body_bytes=1000)
+    assert ask(guard, [], content_length="1001")[0]["status"] == 413
+
+
+def test_a_body_that_comes_too_slowly_is_refused() -> None:
+    guard, _ = guarded(body_seconds=0.05)
+    sent = ask(guard, [part(b"a", more=True)])
+    assert sent[0]["status"] == 408
+    assert "0.05 s" in json.loads(sent[1]["body"])["error"]
+
+
+def test_a_client_that_goes_while_it_sends_gets_nothing() -> None:
+    guard, observed = guarded()
+    sent = ask(guard, [part(b"a", more=True), {"type": "http.disconnect"}])
+    assert sent == []
+    assert observed == [("other", 499)]
+
+
+def test_what_a_client_no_longer_waits_for_is_left_undone() -> None:
+    translator = tiny_translator()
+    opened, began, seen = threading.Event(), threading.Event(), list[str]()
+
+    class Slow:
+        bundle, languages = translator.bundle, translator.languages
+
+        def translate(self, texts: list[str], **options: Any) -> Any:
+            began.set()
+            assert opened.wait(20)
+            seen.extend(texts)
+            return translator.translate(texts, **options)
+
+    slow: Any = Slow()
+    served = Served("tiny", slow, Limits())
+    served.queue.at_once = 1
+    body = json.dumps({"text": ["der hund", "wir gehen"]}).encode()
+
+    async def leave() -> Message:
+        await asyncio.to_thread(began.wait, 20)
+        return {"type": "http.disconnect"}
+
+    sent = ask(make_app([served]), [part(body)], leave)
+    opened.set()
+    assert served.queue.stop(20)
+    assert sent == []
+    assert seen == ["der hund"]  # the other had not begun
