@@ -33,6 +33,13 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
 }
 
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Translations; with stream a line of JSON for each sentence.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    }
+}
+
 
 def own_routes(desk: Desk) -> APIRouter:
     """Make the routes."""
@@ -56,7 +63,7 @@ def own_routes(desk: Desk) -> APIRouter:
             for model in desk.models.values()
         ]
 
-    @router.post("/translate", response_model=TranslateResponse)
+    @router.post("/translate", response_model=TranslateResponse, responses=STREAMED)
     async def translate(request: Request, asked: TranslateRequest) -> Any:
         """Translate texts; with ``stream`` a line of JSON for each sentence."""
         admit(request)
