@@ -214,3 +214,19 @@ def test_flags_and_copies_are_said_in_words(visit: Visit) -> None:
     page.unroute("**/v1/translate")
     page.locator("#source").fill("123")
     expect(page.locator("#notes li")).to_have_text([re.compile("Given back as it came")])
+
+
+def test_letters_put_together_of_several_keys_are_waited_for(visit: Visit) -> None:
+    page = visit.open()
+    session = visit.context.new_cdp_session(page)
+    session.send("Input.imeSetComposition", {"text": HUND, "selectionStart": 1, "selectionEnd": 1})
+    page.wait_for_timeout(600)
+    assert not [url for url in visit.asked if url.endswith("/v1/translate")]
+    session.send("Input.insertText", {"text": HUND})
+    expect(page.locator("#translation")).to_have_text(DOG)
+
+
+def test_details_begin_with_the_first_sentence_that_was_translated(visit: Visit) -> None:
+    page = visit.open("123 456. Der hund schläft .")
+    expect(page.locator("#others .steps")).to_contain_text("Sentence 2 of 2")
+    expect(page.locator("#candidates tbody tr")).to_have_count(4)
