@@ -13,6 +13,7 @@ from dragoman.serving.libre_routes import libre_routes
 from dragoman.serving.limits import Limits
 from dragoman.serving.messages import Health, Problem
 from dragoman.serving.own_routes import own_routes
+from dragoman.serving.page import page_routes
 from dragoman.serving.served import Served
 from dragoman.serving.visitors import Visitors
 
@@ -31,6 +32,7 @@ def make_app(
     desk = Desk(models, limits, Visitors(keys, limits.requests_per_minute))
     app = FastAPI(title="Dragoman", summary="Translation by models of one's own.", version="1")
     app.state.desk = desk
+    app.include_router(page_routes())
     app.include_router(own_routes(desk))
     app.include_router(libre_routes(desk))
     _status_routes(app, desk)

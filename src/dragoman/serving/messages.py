@@ -111,6 +111,10 @@ class AttentionResponse(BaseModel):
     model: str
     source_pieces: list[str]
     target_pieces: list[str] = Field(description="The start symbol first.")
+    source_spans: list[tuple[int, int] | None] = Field(
+        description="The characters a piece stands for, first and one past; null of other symbols."
+    )
+    target_spans: list[tuple[int, int] | None]
     encoder: list[list[list[list[float]]]] = Field(description="[layer][head][query][key]")
     decoder: list[list[list[list[float]]]]
     cross: list[list[list[list[float]]]]

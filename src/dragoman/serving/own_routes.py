@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -26,7 +27,7 @@ from dragoman.serving.messages import (
     TranslateRequest,
     TranslateResponse,
 )
-from dragoman.serving.served import Alternatives, Attend, Score, Served, Translate
+from dragoman.serving.served import Alternatives, Attend, Score, Translate
 from dragoman.translator import Candidate, Translation, split_sentences, trimmed
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -81,7 +82,10 @@ def own_routes(desk: Desk) -> APIRouter:
         if asked.stream:
             if len(texts) != 1:
                 raise RefusedError(422, "stream: takes one text")
-            lines = _stream(desk, model, way, texts[0])
+            cut = [trimmed(part) for part in split_sentences(texts[0])]
+            # Submitted before the answer begins: once it has, it can no longer be a refusal.
+            futures = desk.submit(model, way, [sentence for _, sentence, _ in cut])
+            lines = _stream(desk, cut, futures, asked.alpha)
             return StreamingResponse(lines, media_type="application/x-ndjson")
         found = await desk.ask(model, way, texts)
         shown = [_translated(each, asked.alpha) for each in found]
@@ -111,10 +115,15 @@ def own_routes(desk: Desk) -> APIRouter:
         desk.check([asked.source, asked.target])
         way = Attend(asked.target_language)
         (maps,) = await desk.ask(model, way, [(asked.source, asked.target)])
+        bundle = model.translator.bundle
+        source_spans = bundle.source_tokenizer.spans(asked.source)
+        tags = len(maps.source_pieces) - len(source_spans) - 1  # the end symbol stands last
         return AttentionResponse(
             model=model.name,
             source_pieces=list(maps.source_pieces),
             target_pieces=list(maps.target_pieces),
+            source_spans=[*[None] * tags, *source_spans, None],
+            target_spans=[None, *bundle.target_tokenizer.spans(asked.target)],
             encoder=maps.encoder.tolist(),
             decoder=maps.decoder.tolist(),
             cross=maps.cross.tolist(),
@@ -163,18 +172,18 @@ def _hypothesis(candidate: Candidate, translation: Translation, alpha: float) ->
     )
 
 
-async def _stream(desk: Desk, model: Served, way: Translate, text: str) -> AsyncIterator[bytes]:
+async def _stream(
+    desk: Desk, cut: Sequence[tuple[str, str, str]], futures: Sequence[Future[Any]], alpha: float
+) -> AsyncIterator[bytes]:
     """Give a line for each sentence, in order, as soon as it is translated.
 
     ``before`` and ``after`` are the white space around it: all lines' ``before + text + after``,
     one behind the other, are the translation of the whole.
     """
-    cut = [trimmed(part) for part in split_sentences(text)]
-    futures = desk.submit(model, way, [sentence for _, sentence, _ in cut])
     try:
         for (before, sentence, after), future in zip(cut, futures, strict=True):
             (found,) = await desk.answers([future])
-            shown = _translated(found, way.alpha).model_dump()
+            shown = _translated(found, alpha).model_dump()
             yield _line({"source": sentence, "before": before, "after": after, **shown})
     except RefusedError as error:
         yield _line({"error": error.reason})
