@@ -234,7 +234,7 @@ def _search(
         theirs = other.translate(source, beam=BEAMS[name], max_length=limit)
         if ours == theirs:
             equal += 1
-        elif own.undecided(source, beam=BEAMS[name], max_length=limit, noise=tolerance):
+        elif exact and own.undecided(source, beam=BEAMS[name], max_length=limit, noise=tolerance):
             ties += 1
         elif exact:
             raise ModelError(

@@ -68,8 +68,8 @@ class Own:
         """Give what comes out of inputs and layers, by name, in the order of computing."""
         seen: dict[str, Array] = {}
         with ExitStack() as hooks:
-            parts = cast("dict[str, Any]", dict(self.model.named_modules()))  # hooks: half typed
-            for name, part in parts.items():
+            whole: Any = self.model  # torch types hooks by half
+            for name, part in whole.named_modules():
                 if name in ("source_input", "target_input", "generator") or _is_layer(name):
                     hooks.callback(part.register_forward_hook(_keep(seen, name)).remove)
             self.model(*self._framed(source, target))
