@@ -103,7 +103,8 @@ def _leads(steps: list[Json]) -> bool:
         metaspace = kinds["Metaspace"]
         scheme = metaspace.get("prepend_scheme", "always")
         return scheme != "never" and metaspace.get("add_prefix_space", True)
-    return not steps or "WordPiece" in kinds or "Strip" in kinds
+    trims = any(step["type"] == "Replace" and step["content"] == "" for step in steps)
+    return not steps or "WordPiece" in kinds or "Strip" in kinds or trims
 
 
 def _text_normalizer(settings: Json) -> tokenizers.normalizers.Normalizer | None:
