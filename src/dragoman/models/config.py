@@ -53,6 +53,8 @@ class ModelConfig:
         feedforward_dropout: inside the position-wise networks; none in the paper.
         attention: how queries find keys.
         attention_bias: whether attention projections add a bias; not in the paper.
+        attention_output_bias: the same of the last of them, which joins the heads; unset means as
+            ``attention_bias``. Qwen2 has biases before the heads only.
         norm: ``layer`` (3.1), or ``rms`` (Zhang and Sennrich 2019, arXiv 1910.07467).
         norm_order: where the norm stands: ``post`` as in the paper, or ``pre``.
         final_norm: a norm after each stack; unset means only with ``pre``.
@@ -77,7 +79,8 @@ class ModelConfig:
         vocabulary: pieces of the source side, or of both when joint; set from the tokenizer.
         target_vocabulary: pieces of the target side when it has a vocabulary of its own.
         padding: id of the padding piece.
-        starts_with_padding: targets start with the padding piece, as in Marian and T5.
+        starts_with_padding: targets start with the padding piece, as in Marian and T5; a language
+            model reads it like any other, as GPT-2 has none of its own.
         source_before: ids in front of every source, as in BART; unset means none.
         source_after: ids behind every source; unset means the end symbol.
         target_before: ids that every target begins with; unset means the start symbol.
@@ -104,6 +107,7 @@ class ModelConfig:
     feedforward_dropout: Chance = 0.0
     attention: AttentionChoice = Softmax()
     attention_bias: bool = False
+    attention_output_bias: bool | None = None
     norm: Literal["layer", "rms"] = "layer"
     norm_order: Literal["post", "pre"] = "post"
     final_norm: bool | None = None
@@ -151,6 +155,12 @@ class ModelConfig:
     def has_final_norm(self) -> bool:
         """Whether each stack ends with a norm of its own."""
         return self.norm_order == "pre" if self.final_norm is None else self.final_norm
+
+    @property
+    def has_attention_output_bias(self) -> bool:
+        """Whether what joins the heads adds a bias."""
+        own = self.attention_output_bias
+        return self.attention_bias if own is None else own
 
     @property
     def has_feedforward_bias(self) -> bool:
