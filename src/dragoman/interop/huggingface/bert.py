@@ -69,10 +69,7 @@ def _pieces(config: ModelConfig) -> Iterator[Row]:
     bias, decoder = ("cls.predictions.bias",), "cls.predictions.decoder"
     yield Row("head.generator.bias", bias, absent=(config.vocabulary,))
     yield Row("head.generator.bias", (f"{decoder}.bias",), absent=(config.vocabulary,), tied=True)
-    if config.tied == "none":
-        yield Row("head.generator.table", (f"{decoder}.weight",))
-    else:
-        yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
+    yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
 
 
 def _read(theirs: Settings) -> ModelConfig:
@@ -103,6 +100,8 @@ def _head_of(theirs: Settings) -> str:
 
 def read_encoder(theirs: Settings) -> Json:
     """Read what BERT and its kin have in common."""
+    if theirs.architecture.endswith("MaskedLM"):
+        theirs.only("tie_word_embeddings", default=True)
     return {
         "architecture": "encoder-only",
         "layers": theirs.whole("num_hidden_layers"),
@@ -117,7 +116,6 @@ def read_encoder(theirs: Settings) -> Json:
         "embedding_scale": False,
         "initialization": "normal",
         "segments": theirs.whole("type_vocab_size", 2),
-        "tied": "all" if theirs.flag("tie_word_embeddings", default=True) else "none",
         "vocabulary": theirs.whole("vocab_size"),
         "padding": theirs.optional_id("pad_token_id") or 0,
     }
@@ -150,7 +148,6 @@ def write_encoder(config: ModelConfig, tokenizers: Sequence[Tokenizer]) -> Json:
         "max_position_embeddings": config.positions.max_length,
         "type_vocab_size": config.segments or 2,
         "layer_norm_eps": config.norm_eps,
-        "tie_word_embeddings": config.tied != "none",
         **ids_of(config, tokenizers),
     }
     if config.classes is not None:
@@ -192,6 +189,7 @@ def beyond_encoder(title: str, config: ModelConfig) -> list[Mistake]:
             ("embedding_scale", not config.embedding_scale),
             ("embedding_norm", config.embedding_norm),
             ("output_bias", not config.output_bias or config.head == "pieces"),
+            ("tied", config.tied != "none" or config.head != "pieces"),
             ("pooled", config.pooled or config.head != "class"),
         ),
     )
