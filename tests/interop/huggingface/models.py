@@ -37,7 +37,8 @@ def bloom(**choices: Any) -> Any:
 
 
 def llama(kind: str = "Llama", **choices: Any) -> Any:
-    sizes = {"num_key_value_heads": 2, "tie_word_embeddings": False, **NO_PADDING, **choices}
+    sizes: dict[str, Any] = {"num_key_value_heads": 2, "tie_word_embeddings": False}
+    sizes |= {**NO_PADDING, **choices}
     config = getattr(transformers, f"{kind}Config")(
         vocab_size=PIECES,
         hidden_size=WIDTH,
@@ -50,13 +51,15 @@ def llama(kind: str = "Llama", **choices: Any) -> Any:
 
 
 def bert(kind: str, **choices: Any) -> Any:
-    config = transformers.BertConfig(
+    """Make a BERT, or an ALBERT with narrow tables."""
+    config = getattr(transformers, f"{kind[: kind.lower().index('bert') + 4]}Config")(
         vocab_size=PIECES,
         hidden_size=WIDTH,
         num_hidden_layers=LAYERS,
         num_attention_heads=HEADS,
         intermediate_size=INNER,
         max_position_embeddings=64,
+        embedding_size=8,  # ALBERT's
         **choices,
     )
     return getattr(transformers, kind)(config)
@@ -71,7 +74,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bloom": bloom,
     "bloom of 6 heads": lambda: bloom(hidden_size=48, n_head=6, tie_word_embeddings=False),
     "llama": llama,
-    "llama with biases": lambda: llama(attention_bias=True, mlp_bias=True, head_dim=6, **IDS),
+    "llama with biases": lambda: llama(
+        attention_bias=True, mlp_bias=True, head_dim=6, pad_token_id=0
+    ),
     "llama tied, slow turns": lambda: llama(
         tie_word_embeddings=True,
         rms_norm_eps=1e-5,
@@ -84,6 +89,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "bert for pieces": lambda: bert("BertForMaskedLM", hidden_act="gelu_new"),
     "bert for classes": lambda: bert("BertForSequenceClassification", id2label=LABELS),
     "bert for tags": lambda: bert("BertForTokenClassification", type_vocab_size=3, id2label=LABELS),
+    "albert": lambda: bert("AlbertModel"),
+    "albert for pieces": lambda: bert("AlbertForMaskedLM"),
+    "albert for classes": lambda: bert("AlbertForSequenceClassification", id2label=LABELS),
+    "albert for tags": lambda: bert("AlbertForTokenClassification", id2label=LABELS),
 }
 
 

@@ -3,7 +3,7 @@
 What ``BertModel`` gives is ours with the head ``pooled`` (its pooled vector) or ``none``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dragoman.errors import Mistake
 from dragoman.interop.huggingface.family import ACTIVATIONS, Family, Json, Settings, not_held
@@ -80,7 +80,7 @@ def _read(theirs: Settings) -> ModelConfig:
         {
             **read_encoder(theirs),
             "embedding_norm": True,
-            "head": _head_of(theirs),
+            "head": head_of(theirs, CLASSES),
             "output_bias": theirs.architecture == "BertForMaskedLM",
             "positions": {
                 "kind": "learned",
@@ -91,15 +91,26 @@ def _read(theirs: Settings) -> ModelConfig:
     )
 
 
-def _head_of(theirs: Settings) -> str:
-    for head, name in CLASSES.items():
-        if name == theirs.architecture != "BertModel":
-            return head
+def head_of(theirs: Settings, classes: Mapping[str, str]) -> str:
+    """Say which of our heads a class has; the bare model may come with a pooled vector or not.
+
+    Args:
+        theirs: its settings.
+        classes: the class of each of our heads.
+    """
+    heads = [head for head, name in classes.items() if name == theirs.architecture]
+    if heads != ["pooled", "none"]:
+        return heads[0]
     return "pooled" if any("pooler." in name for name in theirs.weights) else "none"
 
 
-def read_encoder(theirs: Settings) -> Json:
-    """Read what BERT and its kin have in common."""
+def read_encoder(theirs: Settings, *, activation: str = "gelu") -> Json:
+    """Read what BERT and its kin have in common.
+
+    Args:
+        theirs: the settings.
+        activation: what is meant where none is named.
+    """
     if theirs.architecture.endswith("MaskedLM"):
         theirs.only("tie_word_embeddings", default=True)
     return {
@@ -111,7 +122,7 @@ def read_encoder(theirs: Settings) -> Json:
         "dropout": theirs.real("hidden_dropout_prob", 0.1),
         "attention_dropout": theirs.real("attention_probs_dropout_prob", 0.1),
         "attention_bias": True,
-        "activation": theirs.activation("hidden_act", "gelu"),
+        "activation": theirs.activation("hidden_act", activation),
         "norm_eps": theirs.real("layer_norm_eps", 1e-12),
         "embedding_scale": False,
         "initialization": "normal",
@@ -196,8 +207,11 @@ def beyond_encoder(title: str, config: ModelConfig) -> list[Mistake]:
 
 
 def _beyond(config: ModelConfig) -> list[Mistake]:
-    width = ("embedding_width", config.embedding_width in (None, config.d_model))
-    return [*beyond_encoder("BERT", config), *not_held("BERT", config, (width,))]
+    own = (
+        ("embedding_width", config.embedding_width in (None, config.d_model)),
+        ("embedding_projection", config.embedding_projection == "first"),
+    )
+    return [*beyond_encoder("BERT", config), *not_held("BERT", config, own)]
 
 
 BERT = Family(

@@ -22,6 +22,7 @@ _CALLS = {"REDUCE", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BUILD"}
 _NAMING, _HIDING = {"GLOBAL", "INST"}, {"STACK_GLOBAL", "EXT1", "EXT2", "EXT4"}
 # What files of weights and of the settings of a training name; whatever else they name is refused.
 _HARMLESS = (
+    "argparse Namespace",
     "collections OrderedDict",
     "torch._utils _rebuild_",
     "torch device",
