@@ -18,6 +18,8 @@ from dragoman.interop.huggingface.names import Row, attention, every, linear, no
 from dragoman.models import ModelConfig
 from dragoman.tokenization import Tokenizer
 
+# Of the pretraining: whether two sentences stand in their order.
+ORDER = ("sop_classifier.classifier.weight", "sop_classifier.classifier.bias")
 CLASSES = {
     "pieces": "AlbertForMaskedLM",
     "class": "AlbertForSequenceClassification",
@@ -126,4 +128,5 @@ ALBERT = Family(
     rows=albert_rows,
     prefix="albert.",
     computed=("embeddings.position_ids",),
+    idle=("albert.pooler.weight", "albert.pooler.bias", *ORDER),
 )

@@ -12,6 +12,7 @@ from dragoman.interop.huggingface.special import ids_of
 from dragoman.models import Learned, ModelConfig, Softmax
 from dragoman.tokenization import Tokenizer
 
+SENTENCES = ("cls.seq_relationship.weight", "cls.seq_relationship.bias")  # of the pretraining
 CLASSES = {
     "pieces": "BertForMaskedLM",
     "class": "BertForSequenceClassification",
@@ -224,4 +225,5 @@ BERT = Family(
     rows=bert_rows,
     prefix="bert.",
     computed=("embeddings.position_ids",),
+    idle=("bert.pooler.dense.weight", "bert.pooler.dense.bias", *SENTENCES),
 )

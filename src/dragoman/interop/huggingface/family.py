@@ -38,7 +38,9 @@ class Family:
         rows: which weight is which.
         prefix: before the names of the bare stack where it carries a head; checkpoints made from
             one class and read as another have it or lack it.
-        computed: ends of names of what is stored and needs no place.
+        computed: ends of names of what is stored and needs no place, such as masks.
+        idle: ends of names of parts that a checkpoint may hold for another class and the class at
+            hand does not read, such as the pooled vector beside what fills in pieces.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Family:
     rows: Callable[[ModelConfig], list[Row]]
     prefix: str = ""
     computed: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 class Settings:
