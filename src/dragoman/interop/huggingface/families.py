@@ -1,5 +1,6 @@
 """All families that are read and written; the first that holds a model is what it is written as."""
 
+from dragoman.interop.huggingface.albert import ALBERT
 from dragoman.interop.huggingface.bart import BART, MBART
 from dragoman.interop.huggingface.bert import BERT
 from dragoman.interop.huggingface.bloom import BLOOM
@@ -22,4 +23,5 @@ FAMILIES: tuple[Family, ...] = (
     QWEN2,
     BLOOM,
     BERT,
+    ALBERT,
 )

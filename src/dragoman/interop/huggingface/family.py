@@ -63,7 +63,9 @@ class Family:
         rows: which weight is which.
         prefix: before the names of the bare stack where it carries a head; checkpoints made from
             one class and read as another have it or lack it.
-        computed: ends of names of what is stored and needs no place.
+        computed: ends of names of what is stored and needs no place, such as masks.
+        idle: ends of names of parts that a checkpoint may hold for another class and the class at
+            hand does not read, such as the pooled vector beside what fills in pieces.
         when: tells families with the same ``model_type`` apart by what ``config.json`` holds.
         symbols: of an encoder-decoder: what stands around its sources and before its targets.
         generation: of an encoder-decoder: its ``generation_config.json``.
@@ -78,6 +80,7 @@ class Family:
     rows: Callable[[ModelConfig], list[Row]]
     prefix: str = ""
     computed: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
     when: Callable[[Json], bool] = lambda _: True
     symbols: Callable[["Settings", Sequence[Tokenizer], Languages], Symbols] | None = None
     generation: Callable[[ModelConfig, Sequence[Tokenizer]], Json] | None = None

@@ -140,14 +140,24 @@ def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path)
     with torch.device("meta"):  # names and shapes alone: a slip in config.json costs no memory
         shapes = {name: tuple(each.shape) for name, each in build_model(config).named_parameters()}
     rows = family.rows(config)
-    theirs = _with_prefix(weights.read(), rows, family.prefix)
-    read = read_weights(shapes, theirs, rows, str(folder), computed=family.computed)
+    theirs = _with_prefix(_renamed(weights.read()), rows, family.prefix)
+    beside = (*family.computed, *family.idle)
+    read = read_weights(shapes, theirs, rows, str(folder), computed=beside)
     try:
         model = build_model(config)
     except RuntimeError as error:  # more memory than there is
         raise ModelError(f"{path}: cannot be built: {str(error).splitlines()[0]}") from None
     load_tensors(dict(model.named_parameters()), read, str(folder))
     return model.eval()
+
+
+def _renamed(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Call norms what they are called today: checkpoints of BERT from TensorFlow differ."""
+    renamed: dict[str, Tensor] = {}
+    for name, weight in theirs.items():
+        new = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        renamed[new.replace("LayerNorm.beta", "LayerNorm.bias")] = weight
+    return renamed
 
 
 def _with_prefix(
