@@ -24,6 +24,7 @@ from dragoman.models.choices import (
 )
 from dragoman.models.impossible import impossible_choices
 
+Ids = tuple[Annotated[int, Field(ge=0)], ...]
 Layers = Annotated[int, Field(ge=1, le=1_000)]
 
 
@@ -82,6 +83,9 @@ class ModelConfig:
         padding: id of the padding piece.
         starts_with_padding: targets start with the padding piece, as in Marian and T5; a language
             model reads it like any other, as GPT-2 has none of its own.
+        source_before: ids in front of every source, as in BART; unset means none.
+        source_after: ids behind every source; unset means the end symbol.
+        target_before: ids that every target begins with; unset means the start symbol.
 
     Raises:
         ConfigError: choices that exclude each other, all at once.
@@ -128,6 +132,9 @@ class ModelConfig:
     target_vocabulary: Size | None = None
     padding: Annotated[int, Field(ge=0)] = 0
     starts_with_padding: bool = False
+    source_before: Ids | None = None
+    source_after: Ids | None = None
+    target_before: Annotated[Ids, Field(min_length=1)] | None = None
 
     def __post_init__(self) -> None:
         """Check what no single field can."""
@@ -182,6 +189,14 @@ class ModelConfig:
         return (
             self.attention.scale if isinstance(self.attention, Softmax | Local | Sparse) else None
         )
+
+    @property
+    def added_symbols(self) -> tuple[int, int]:
+        """How many ids stand around a source, and before a target."""
+        source = len(self.source_before or ()) + (
+            1 if self.source_after is None else len(self.source_after)
+        )
+        return source, 1 if self.target_before is None else len(self.target_before)
 
     @property
     def max_length(self) -> int | None:

@@ -5,7 +5,7 @@ guessed: a weight on either side that no row names is an error, and so is one th
 to another, or zero, and is not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -29,8 +29,12 @@ class Row:
         absent: what stands for a parameter that our model may lack and theirs always has: zeros of
             this shape, or as many as a parameter of ours with this name has rows. Anything but
             zeros is then refused when read.
-        tied: theirs is another name of a weight that a row before gives: when it is there, it must
-            be equal to the last bit; it is never written.
+        tied: theirs is another name of a weight that a row before gives, or what comes of it by
+            ``form``: when it is there, it must be equal to the last bit; it is not written.
+        derived: the same, but it is written and always there.
+        optional: theirs may be missing where ours is.
+        fixed: gives, for a shape, what both sides compute, when theirs is nothing of ours; what is
+            stored must be that, and is not written.
     """
 
     ours: str
@@ -39,6 +43,9 @@ class Row:
     sizes: tuple[int, ...] = ()
     absent: Shape | str | None = None
     tied: bool = False
+    derived: bool = False
+    optional: bool = False
+    fixed: Callable[[Shape], Tensor] | None = None
 
     def at(self, layer: int) -> "Row":
         """Put the number of a layer into the names."""
@@ -137,10 +144,17 @@ def read_weights(
             must be equal to.
     """
     _see_all_named(ours, rows)
+    theirs = _by_first_names(theirs, rows)
     _refuse_unlike(theirs, rows, where, computed)
     read: dict[str, Tensor] = {}
     for row in rows:
-        if row.tied and row.theirs[0] not in theirs:
+        if row.theirs[0] not in theirs:  # seen before: it may be missing
+            continue
+        if row.fixed is not None:
+            _see_fixed(row.fixed, theirs[row.theirs[0]], f"{where}: {row.theirs[0]}")
+            continue
+        if row.tied or row.derived:
+            _see_tied(row, _first_row(row, rows), theirs, read, where)
             continue
         joined = _joined(row, theirs, where)
         if row.ours not in ours:
@@ -156,14 +170,52 @@ def read_weights(
                 f"{where}: {', '.join(row.theirs)} is {tuple(joined.shape)} as {row.ours}, the "
                 f"model needs {tuple(ours[row.ours])}; config.json does not describe these weights"
             )
-        if row.ours not in read:
-            read[row.ours] = joined
-        elif not torch.equal(read[row.ours], joined):
-            raise ModelError(
-                f"{where}: {row.theirs[0]} differs from the weight that it is tied to; "
-                "say tie_word_embeddings = false in config.json if the two were trained apart"
-            )
+        read[row.ours] = joined
     return read
+
+
+def _by_first_names(theirs: Mapping[str, Tensor], rows: Sequence[Row]) -> Mapping[str, Tensor]:
+    """Give a tied table the name that comes first where only another one is stored."""
+    named = dict(theirs)
+    for row in rows:
+        first = _first_row(row, rows) if row.tied else None
+        if first is not None and first.theirs[0] not in named and row.theirs[0] in named:
+            named[first.theirs[0]] = named.pop(row.theirs[0])
+    return named
+
+
+def _first_row(row: Row, rows: Sequence[Row]) -> Row | None:
+    """Find the row that gives the weight which another one is a second name of."""
+    same = (each for each in rows if each.ours == row.ours and each.form == row.form)
+    return next((each for each in same if not (each.tied or each.derived)), None)
+
+
+def _see_tied(
+    row: Row,
+    first: Row | None,
+    theirs: Mapping[str, Tensor],
+    read: Mapping[str, Tensor],
+    where: str,
+) -> None:
+    """See that a weight is what another one makes it, if ours has that at all."""
+    name = row.theirs[0]
+    if first is not None and first.theirs[0] in theirs:
+        wanted = theirs[first.theirs[0]].float()
+    elif row.ours not in read:
+        wanted = torch.zeros_like(theirs[name], dtype=torch.float32)
+    else:
+        (wanted,) = row.split(read[row.ours]).values()
+    if not torch.equal(theirs[name].float(), wanted):
+        raise ModelError(
+            f"{where}: {name} differs from the weight that it is tied to; "
+            "say tie_word_embeddings = false in config.json if the two were trained apart"
+        )
+
+
+def _see_fixed(fixed: Callable[[Shape], Tensor], stored: Tensor, where: str) -> None:
+    shape = tuple(stored.shape)
+    if len(shape) != 2 or not torch.allclose(stored.float(), fixed(shape), atol=1e-4, rtol=0):
+        raise ModelError(f"{where}: is not the table that models of this family compute")
 
 
 def write_weights(ours: Mapping[str, Tensor], rows: Sequence[Row], form: str) -> dict[str, Tensor]:
@@ -180,7 +232,7 @@ def write_weights(ours: Mapping[str, Tensor], rows: Sequence[Row], form: str) ->
     _see_all_named(ours, rows)
     written: dict[str, Tensor] = {}
     for row in rows:
-        if row.tied:
+        if row.tied or row.fixed is not None:
             continue
         weight = ours[row.ours] if row.ours in ours else torch.zeros(_absent_shape(row, ours))
         for name, part in row.split(weight.detach().cpu()).items():
@@ -195,9 +247,10 @@ def write_weights(ours: Mapping[str, Tensor], rows: Sequence[Row], form: str) ->
 
 def _see_all_named(ours: Iterable[str], rows: Sequence[Row]) -> None:
     """See that the table has a row for every parameter of ours; only a bug can break it."""
-    unnamed = sorted(set(ours) - {row.ours for row in rows})
+    unnamed = sorted(set(ours) - {row.ours for row in rows if row.fixed is None})
     assert not unnamed, f"no row for {unnamed}"
-    missing = sorted({row.ours for row in rows if row.absent is None} - set(ours))
+    needed = {row.ours for row in rows if row.absent is None and row.fixed is None}
+    missing = sorted(needed - set(ours))
     assert not missing, f"no parameter for {missing}"
 
 
@@ -205,7 +258,8 @@ def _refuse_unlike(
     theirs: Mapping[str, Tensor], rows: Sequence[Row], where: str, computed: Sequence[str]
 ) -> None:
     known = {name for row in rows for name in row.theirs}
-    missing = {name for row in rows if not row.tied for name in row.theirs} - theirs.keys()
+    needed = (row for row in rows if not (row.tied or row.optional or row.fixed is not None))
+    missing = {name for row in needed for name in row.theirs} - theirs.keys()
     left = {name for name in theirs.keys() - known if not name.endswith(tuple(computed))}
     parts = [
         f"{len(names)} weights are {what} ({_few(names)})"

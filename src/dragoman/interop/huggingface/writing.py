@@ -15,6 +15,7 @@ from dragoman.interop.huggingface.families import FAMILIES
 from dragoman.interop.huggingface.family import Family
 from dragoman.interop.huggingface.names import write_weights
 from dragoman.interop.huggingface.reading import OURS
+from dragoman.interop.huggingface.symbols import GENERATION
 from dragoman.models import AnyConfig, ModelConfig
 
 
@@ -46,6 +47,9 @@ def write_huggingface(folder: Path, bundle: Bundle) -> None:
     weights = write_weights(parameters, family.rows(config), family.title)
     with new_folder(folder) as aside:
         write_text(aside / "config.json", json.dumps(described, indent=2) + "\n")
+        if family.generation is not None and bundle.tokenizers:
+            search = family.generation(config, bundle.tokenizers)
+            write_text(aside / GENERATION, json.dumps(search, indent=2) + "\n")
         write_bytes(aside / "model.safetensors", save(weights, {"format": "pt"}))
 
 
