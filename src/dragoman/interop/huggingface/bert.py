@@ -140,7 +140,8 @@ def read_classes(theirs: Settings) -> Json:
     theirs.only("problem_type", "single_label_classification")
     names = theirs.table.get("id2label")
     if names is None:
-        return {"classes": [f"LABEL_{number}" for number in range(theirs.whole("num_labels", 2))]}
+        count = min(theirs.whole("num_labels", 2), 1_000_000)  # more have no weights
+        return {"classes": [f"LABEL_{number}" for number in range(count)]}
     table = theirs.inside("id2label")
     return {"classes": [table.text(str(number)) for number in range(len(table.table))]}
 
