@@ -2,9 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from dragoman.interop.huggingface import open_huggingface, read_huggingface, wri
 from dragoman.interop.huggingface.translating import TransformersTranslator
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
-from dragoman.tokenization import SpecialIds, Tokenizer
+from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 from tests.interop.huggingface.models import PIECES, TRANSLATORS, saved
 from tests.interop.models import random_bundle, sources
 
@@ -32,26 +32,15 @@ BART = SpecialIds(padding=1, start=2, end=2, unknown=3)
 T5 = SpecialIds(padding=0, start=0, end=1, unknown=2)
 
 
-class Names:
-    """A vocabulary of which only the names of its pieces are asked."""
-
-    def __init__(self, special: SpecialIds, size: int, languages: Sequence[str]) -> None:
-        self.special, self.size = special, size
-        others = [f"p{number}" for number in range(size - len(languages))]
-        self._names = [*others, *languages]
-
-    def names(self) -> list[str]:
-        return self._names
-
-
-def vocabulary(name: str, size: int = PIECES) -> Tokenizer:
-    special = {"m": MARIAN, "b": BART, "t": T5}[name[0]]
-    if name.startswith("mb"):
-        special = BART
-    if name.startswith("mt"):
-        special = T5
-    languages = ["de_DE", "en_XX", "zh_CN"] if name.startswith("mb") else []
-    return cast("Tokenizer", Names(special, size, languages))
+def vocabulary(name: str, size: int = PIECES) -> ImportedTokenizer:
+    """Make a vocabulary of words without meaning; that of mBART has languages at its end."""
+    special = MARIAN if name.startswith("marian") else T5 if "t5" in name else BART
+    languages = ["de_DE", "en_XX", "zh_CN"] if name.startswith("mbart") else []
+    names = [*(f"p{number}" for number in range(size - len(languages))), *languages]
+    pieces = {each: number for number, each in enumerate(names)}
+    controls = tuple(pieces[each] for each in languages)
+    settings = {"model": {"type": "WordLevel", "vocab": pieces, "unk_token": names[3]}}
+    return ImportedTokenizer(settings, Imported(special=special, controls=controls))
 
 
 def read(name: str, folder: Path, **options: str) -> Bundle:

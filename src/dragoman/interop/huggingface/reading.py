@@ -16,7 +16,7 @@ from dragoman.interop.huggingface.family import Family, Json, Languages, Setting
 from dragoman.interop.huggingface.folder import Weights, read_json
 from dragoman.interop.huggingface.names import Row, read_weights
 from dragoman.interop.huggingface.pickles import refuse_pickles
-from dragoman.interop.huggingface.vocabulary import read_vocabulary
+from dragoman.interop.vocabulary import read_vocabulary
 from dragoman.models import Model, ModelConfig, build_model
 from dragoman.tokenization import Tokenizer
 

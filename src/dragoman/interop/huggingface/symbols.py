@@ -17,7 +17,7 @@ from dragoman.models import ModelConfig
 from dragoman.tokenization import Tokenizer
 
 GENERATION = "generation_config.json"
-_LONGEST = 512  # pieces that ``generate`` writes at most where the model has no limit
+_LONGEST = 256  # pieces that ``generate`` writes at most; its bound looks as far ahead
 _LANGUAGE = re.compile(r"[a-z]{2,3}_[A-Z]{2}")  # as mBART names them
 
 

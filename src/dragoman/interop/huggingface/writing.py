@@ -16,6 +16,7 @@ from dragoman.interop.huggingface.family import Family
 from dragoman.interop.huggingface.names import write_weights
 from dragoman.interop.huggingface.reading import OURS
 from dragoman.interop.huggingface.symbols import GENERATION
+from dragoman.interop.vocabulary import refuse_unwritable, write_vocabulary
 from dragoman.models import AnyConfig, ModelConfig
 
 
@@ -43,6 +44,8 @@ def write_huggingface(folder: Path, bundle: Bundle) -> None:
         "dtype": "float32",
         OURS: {"format": 1, "model": write_record(config)},
     }
+    for tokenizer in bundle.tokenizers:
+        refuse_unwritable(tokenizer)
     parameters = dict(bundle.model.named_parameters())
     weights = write_weights(parameters, family.rows(config), family.title)
     with new_folder(folder) as aside:
@@ -50,6 +53,11 @@ def write_huggingface(folder: Path, bundle: Bundle) -> None:
         if family.generation is not None and bundle.tokenizers:
             search = family.generation(config, bundle.tokenizers)
             write_text(aside / GENERATION, json.dumps(search, indent=2) + "\n")
+            around = bundle.frame.source_before, bundle.frame.source_after
+            longest = described.get("max_position_embeddings")
+            write_vocabulary(
+                aside, bundle.tokenizers, before=around[0], after=around[1], longest=longest
+            )
         write_bytes(aside / "model.safetensors", save(weights, {"format": "pt"}))
 
 
