@@ -96,12 +96,77 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+def stacks(kind: str, **choices: Any) -> Any:
+    """Make a Marian, BART or mBART; the last decoder layer is missing."""
+    named, _, head = kind.partition("-")
+    config = getattr(transformers, f"{named}Config")(
+        vocab_size=PIECES,
+        d_model=WIDTH,
+        encoder_layers=LAYERS + 1,
+        decoder_layers=LAYERS,
+        encoder_attention_heads=HEADS,
+        decoder_attention_heads=HEADS,
+        encoder_ffn_dim=INNER,
+        decoder_ffn_dim=INNER,
+        max_position_embeddings=64,
+        **choices,
+    )
+    return getattr(transformers, f"{named}{head}")(config)
+
+
+def marian(**choices: Any) -> Any:
+    ids = {"pad_token_id": 49, "eos_token_id": 0, "decoder_start_token_id": 49}
+    more = {"activation_function": "swish", "scale_embedding": True, "forced_eos_token_id": 0}
+    return stacks("Marian-MTModel", **{**ids, **more, **choices})
+
+
+def t5(kind: str = "T5", *, lone: bool = False, **choices: Any) -> Any:
+    """Make a T5; with ``lone`` its output has a table of its own."""
+    ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=PIECES,
+        d_kv=6,
+        d_ff=INNER,
+        num_layers=LAYERS + 1,
+        num_decoder_layers=LAYERS,
+        num_heads=HEADS,
+        relative_attention_num_buckets=8,
+        relative_attention_max_distance=20,
+        **{"d_model": WIDTH, **ids, **choices},
+    )
+    model = getattr(transformers, f"{kind}ForConditionalGeneration")(config)
+    if lone:  # the package ties all it makes; a checkpoint of 1.1 brings a table of its own
+        model.lm_head.weight = torch.nn.Parameter(torch.empty(PIECES, WIDTH))
+    return model
+
+
+GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+BART = "Bart-ForConditionalGeneration"
+
+TRANSLATORS: dict[str, Callable[[], Any]] = {
+    "marian": marian,
+    "marian with two vocabularies": lambda: marian(
+        share_encoder_decoder_embeddings=False, decoder_vocab_size=60
+    ),
+    "bart": lambda: stacks(BART, forced_bos_token_id=0),
+    "bart scaled": lambda: stacks(BART, scale_embedding=True, activation_function="gelu_new"),
+    "bart without a head": lambda: stacks("Bart-Model"),
+    "mbart": lambda: stacks("MBart-ForConditionalGeneration", scale_embedding=True),
+    "t5 1.0": t5,
+    "t5 1.0 of a width whose root is whole": lambda: t5(d_model=64, feed_forward_proj="gelu"),
+    "t5 1.1": lambda: t5(lone=True, **GATED),
+    "t5 1.1 with one table": lambda: t5(**{**GATED, "feed_forward_proj": "gated-silu"}),
+    "mt5": lambda: t5("MT5", lone=True),
+}
+
+
 def make(name: str) -> Any:
     """Draw every weight anew and large: first values hide mistakes, since biases are zero."""
-    model = MODELS[name]()
+    model = (MODELS | TRANSLATORS)[name]()
     rng = torch.Generator().manual_seed(3)
     for named, weight in [*model.named_parameters(), *model.named_buffers()]:
-        if weight.is_floating_point() and "inv_freq" not in named:
+        computed = "inv_freq" in named or ("embed_positions" in named and not weight.requires_grad)
+        if weight.is_floating_point() and not computed:
             shift = 1.0 if "norm" in named.lower() and named.endswith("weight") else 0.0
             weight.data.normal_(shift, 0.25, generator=rng)
     return model.eval()

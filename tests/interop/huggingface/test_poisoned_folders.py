@@ -13,7 +13,7 @@ import torch
 
 from dragoman.errors import DragomanError
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
-from tests.interop.huggingface.models import MODELS, make, saved
+from tests.interop.huggingface.models import MODELS, TRANSLATORS, make, saved
 
 SIDE_FILES = (
     "tokenizer.json",
@@ -84,7 +84,7 @@ def test_every_file_is_refused_by_name_when_it_is_a_program(
             assert not marker.exists(), name
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, *TRANSLATORS])
 def test_every_file_of_every_family_is_refused(name: str, tmp_path: Path) -> None:
     whole = saved(name, tmp_path / "whole")
     marker = tmp_path / "marker"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
 from dragoman.interop.huggingface import open_huggingface, read_huggingface, write_huggingface
+from dragoman.interop.huggingface.clients import TransformersReader
 from dragoman.nn import CausalLM, EncoderOnly
 from tests.interop.huggingface.models import MODELS, saved
 
@@ -29,6 +30,7 @@ def ours(bundle: Bundle, ids: list[int]) -> NDArray[np.float32]:
 def assert_agree(folder: Path, bundle: Bundle) -> None:
     """The client of the folder and our model say the same."""
     client = open_huggingface(folder, bundle)
+    assert isinstance(client, TransformersReader)
     for ids in TEXTS:
         expected = client.outputs(ids)
         assert np.abs(expected).max() > 0.01  # all zeros would agree with anything

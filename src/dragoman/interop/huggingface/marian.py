@@ -101,7 +101,6 @@ def _write(config: ModelConfig, tokenizers: Sequence[Tokenizer]) -> Json:
         "decoder_vocab_size": config.vocabulary,
         "share_encoder_decoder_embeddings": True,
         "max_position_embeddings": rows,
-        "static_position_embeddings": not isinstance(config.positions, Learned),
         **written_ids(config, tokenizers),
     }
 

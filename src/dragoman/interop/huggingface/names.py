@@ -63,7 +63,7 @@ class Row:
         sizes = self.sizes or (ours.size(0) // len(self.theirs),) * len(self.theirs)
         parts = torch.split(ours, list(sizes)) if len(self.theirs) > 1 else (ours,)
         pairs = zip(self.theirs, parts, strict=True)
-        return {name: self.form.write(part).contiguous() for name, part in pairs}
+        return {name: self.form.write(part).contiguous().clone() for name, part in pairs}
 
 
 def linear(

@@ -50,8 +50,9 @@ class TransformersTranslator:
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Translate with the library's own search.
 
-        It ends and scores as ``BeamSearch(length_penalty="average", alpha=1.0)`` does, and writes
-        no symbol that is no text.
+        It ends and scores as ``BeamSearch(length_penalty="average", alpha=1.0, patience=1e6)``
+        does, and writes no symbol that is no text: with any patience only the best ``beam``
+        candidates of a step can end in ours too, and so much is never exhausted.
 
         Args:
             source: bare piece ids.
@@ -69,19 +70,22 @@ class TransformersTranslator:
             do_sample=False,
             num_beams=beam,
             **({"early_stopping": "never", "length_penalty": 1.0} if beam > 1 else {}),
+            num_return_sequences=beam,
             max_new_tokens=max_length,
             suppress_tokens=list(self.frame.never_written),
             pad_token_id=special.padding,
             eos_token_id=special.end,
             decoder_start_token_id=self.frame.target_before[0],
         )
-        (found,) = self._plain().generate(
+        found = self._plain().generate(
             read,
             attention_mask=torch.ones_like(read),
             decoder_input_ids=begun,
             generation_config=search,
         )
-        written: list[int] = found.tolist()[begun.size(1) :]
+        best = [ids[begun.size(1) :] for ids in found.tolist()]
+        # Theirs mixes what is cut off with what has ended; ours gives the former only if it must.
+        written: list[int] = next((ids for ids in best if special.end in ids), best[0])
         return written[: written.index(special.end)] if special.end in written else written
 
     def _plain(self) -> Any:

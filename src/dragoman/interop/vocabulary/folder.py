@@ -11,6 +11,8 @@ from dragoman.tokenization import Json
 
 CONFIG, GENERATION = "config.json", "generation_config.json"
 TOKENIZER_CONFIG, SPECIAL_MAP = "tokenizer_config.json", "special_tokens_map.json"
+TARGET_FOLDER = "target"  # inside a folder of ours, where source and target are cut in two ways
+LOSSLESS: Json = {"lossless": True}  # what marks a tokenizer of ours in its file
 _ENCODER_DECODERS = frozenset(
     ("t5", "mt5", "umt5", "marian", "bart", "mbart", "m2m_100", "pegasus", "blenderbot")
 )

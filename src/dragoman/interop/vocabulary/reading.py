@@ -1,19 +1,33 @@
 """Read the vocabulary of a Hugging Face folder."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from dragoman.errors import ModelError
 from dragoman.interop.vocabulary.files import read_ids, read_lines, read_object
-from dragoman.interop.vocabulary.folder import TOKENIZER_CONFIG, Folder
+from dragoman.interop.vocabulary.folder import (
+    LOSSLESS,
+    TARGET_FOLDER,
+    TOKENIZER_CONFIG,
+    Folder,
+)
 from dragoman.interop.vocabulary.marian import read_marian
 from dragoman.interop.vocabulary.sentencepiece import read_model
 from dragoman.interop.vocabulary.slow import SENTENCEPIECE, read_merges, slow_settings
 from dragoman.interop.vocabulary.special import control_ids, special_ids, unknown_of
 from dragoman.models import ModelConfig
-from dragoman.tokenization import Imported, ImportedTokenizer, Json, SpecialIds, Tokenizer
-from dragoman.tokenization.foreign_file import complete, names_of
+from dragoman.tokenization import (
+    Imported,
+    ImportedTokenizer,
+    Json,
+    SpecialIds,
+    Tokenizer,
+    tokenizer_from_json,
+)
+from dragoman.tokenization.foreign_file import OURS, complete, names_of
 
 
 def read_vocabulary(
@@ -43,19 +57,54 @@ def read_vocabulary(
     is_marian = (folder / "source.spm").exists() or read.model_type == "marian"
     if is_marian and not (folder / "tokenizer.json").exists():
         return read_marian(read, sizes)
-    path = folder / "tokenizer.json"
+    size = sizes[0] or read.size()
+    made = _side(read, size, special)
+    if not (folder / TARGET_FOLDER / "tokenizer.json").exists():
+        return (made,)
+    target = replace(read, path=folder / TARGET_FOLDER)
+    return made, _side(target, sizes[1] or read.size("decoder_vocab_size") or size, special)
+
+
+def _side(folder: Folder, size: int | None, special: SpecialIds | None) -> Tokenizer:
+    path = folder.path / "tokenizer.json"
     settings = read_object(path) if path.exists() else None
     if settings is None:
-        path, settings = slow_settings(read)
+        path, settings = slow_settings(folder)
     try:
-        settings = with_added(read, complete(settings))
-        return (_tokenizer(read, path, settings, sizes[0] or read.size(), special),)
+        if OURS in settings["model"]:
+            return _written(folder, settings, size)
+        settings = with_added(folder, complete(settings))
+        return _tokenizer(folder, path, settings, size, special)
     except ModelError as error:
-        known = str(error).startswith(str(folder))
+        known = str(error).startswith(str(folder.path))
         raise ModelError(str(error) if known else f"{path}: {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
         problem = f"not a tokenizer, or damaged ({error!r:.100})"
         raise ModelError(f"{path}: {problem}; fetch the folder again") from None
+
+
+def _written(folder: Folder, settings: Json, size: int | None) -> Tokenizer:
+    """Read what ``write_vocabulary`` wrote.
+
+    Raises:
+        ModelError: the files beside it say something else.
+    """
+    if settings["model"][OURS] == LOSSLESS:
+        model = {key: each for key, each in settings["model"].items() if key != OURS}
+        bare: Json = {**settings, "added_tokens": [], "post_processor": None, "model": model}
+        made = tokenizer_from_json(json.dumps(bare))
+    else:
+        made = ImportedTokenizer.from_settings(settings)
+    if size is not None and made.size != size:
+        raise ModelError(f"has {made.size:,} pieces, and its model {size:,} ids")
+    for role, number in (
+        ("pad_token_id", made.special.padding),
+        ("eos_token_id", made.special.end),
+    ):
+        for where, stated in folder.stated(role):
+            if number not in stated:
+                raise ModelError(f"has the id {number} where {where} says {stated[0]}")
+    return made
 
 
 def _tokenizer(
