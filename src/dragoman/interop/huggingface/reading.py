@@ -18,7 +18,7 @@ from dragoman.interop.huggingface.names import Row, read_weights
 from dragoman.interop.huggingface.pickles import refuse_pickles
 from dragoman.interop.vocabulary import read_vocabulary
 from dragoman.models import Model, ModelConfig, build_model
-from dragoman.tokenization import Tokenizer
+from dragoman.tokenization import SpecialIds, Tokenizer
 
 OURS = "dragoman"  # the key in config.json under which our choices stand
 
@@ -62,7 +62,7 @@ def read_huggingface(
     if tokenizers is None:
         tokenizers = read_vocabulary(folder, config)
     if tokenizers:
-        config = replace(config, padding=tokenizers[-1].special.padding)
+        config = _padded(config, tokenizers[-1].special)
         config = _framed(config, family, theirs, tokenizers, languages)
     return Bundle(config, _filled(config, family, weights, folder), tuple(tokenizers))
 
@@ -114,6 +114,14 @@ def _config(family: Family, theirs: Settings) -> ModelConfig:
             problem = f"{key} is {theirs.table[key]!r} beside it, and would be {value!r}"
             raise ModelError(f"{where}: {problem}; remove {OURS} if the rest is right")
     return config
+
+
+def _padded(config: ModelConfig, special: SpecialIds) -> ModelConfig:
+    """Fill batches as the tokenizer says; a language model may have no piece for that alone."""
+    config = replace(config, padding=special.padding)
+    if config.architecture != "decoder-only":
+        return config
+    return replace(config, starts_with_padding=special.padding in (special.start, special.end))
 
 
 def _framed(
