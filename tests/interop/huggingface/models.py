@@ -100,7 +100,6 @@ def stacks(kind: str, **choices: Any) -> Any:
     """Make a Marian, BART or mBART; the last decoder layer is missing."""
     named, _, head = kind.partition("-")
     config = getattr(transformers, f"{named}Config")(
-        vocab_size=PIECES,
         d_model=WIDTH,
         encoder_layers=LAYERS + 1,
         decoder_layers=LAYERS,
@@ -109,7 +108,7 @@ def stacks(kind: str, **choices: Any) -> Any:
         encoder_ffn_dim=INNER,
         decoder_ffn_dim=INNER,
         max_position_embeddings=64,
-        **choices,
+        **{"vocab_size": PIECES, **choices},
     )
     return getattr(transformers, f"{named}{head}")(config)
 

@@ -7,6 +7,7 @@ Opcodes are read, never run.
 import io
 import itertools
 import pickletools
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,12 +122,14 @@ def _names_in_one(stream: io.BytesIO) -> tuple[list[str], bool]:
     named: list[str] = []
     calls = False
     try:
-        for opcode, argument, _ in pickletools.genops(stream):
-            calls = calls or opcode.name in _CALLS
-            if opcode.name in _NAMING:
-                named.append(str(argument))
-            elif opcode.name in _HIDING:  # names what was put together before
-                named.append("a function under a name put together")
+        with warnings.catch_warnings():  # of escapes in what only looks like a string of code
+            warnings.simplefilter("ignore")
+            for opcode, argument, _ in pickletools.genops(stream):
+                calls = calls or opcode.name in _CALLS
+                if opcode.name in _NAMING:
+                    named.append(str(argument))
+                elif opcode.name in _HIDING:  # names what was put together before
+                    named.append("a function under a name put together")
     except ValueError:  # a byte that is no opcode, or an end too soon
         return named if calls else [], False
     return named if calls else [], True
