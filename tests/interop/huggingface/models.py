@@ -159,6 +159,13 @@ TRANSLATORS: dict[str, Callable[[], Any]] = {
 }
 
 
+# One of each family.
+FAMILIES = (
+    *("gpt2", "bloom", "llama", "mistral", "qwen2", "bert", "albert"),
+    *("marian", "bart", "mbart", "t5 1.0", "mt5"),
+)
+
+
 def make(name: str) -> Any:
     """Draw every weight anew and large: first values hide mistakes, since biases are zero."""
     model = (MODELS | TRANSLATORS)[name]()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
 from dragoman.interop.huggingface import open_huggingface, read_huggingface, write_huggingface
+from dragoman.interop.huggingface.clients import TransformersReader
 
 PRETRAINED = Path(__file__).parents[4] / "shared/data/pretrained"
 LIMIT = 1e-4
@@ -86,6 +87,7 @@ def test_a_checkpoint_computes_what_its_own_library_did(name: str, tmp_path: Pat
     write_huggingface(tmp_path, bundle)
     again = read_huggingface(tmp_path, ())
     client = open_huggingface(tmp_path, again)
+    assert isinstance(client, TransformersReader)
     for case in cases:
         ids = case["input_ids"][0]
         for key in ("logits", "last_hidden"):

@@ -31,6 +31,7 @@ def assert_agree(folder: Path, bundle: Bundle) -> None:
     """The client of the folder and our model say the same."""
     client = open_huggingface(folder, bundle)
     assert isinstance(client, TransformersReader)
+    assert isinstance(client, TransformersReader)
     for ids in TEXTS:
         expected = client.outputs(ids)
         assert np.abs(expected).max() > 0.01  # all zeros would agree with anything

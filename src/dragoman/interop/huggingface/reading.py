@@ -111,7 +111,8 @@ def _config(family: Family, theirs: Settings) -> ModelConfig:
     if mistakes:
         raise ConfigError.together(mistakes).inside(file=where)
     for key, value in family.write(config, ()).items():
-        if key not in ("pad_token_id", "architectures") and theirs.table.get(key, value) != value:
+        said_by_tokenizer = key == "architectures" or key.endswith("_token_id")
+        if not said_by_tokenizer and theirs.table.get(key, value) != value:
             problem = f"{key} is {theirs.table[key]!r} beside it, and would be {value!r}"
             raise ModelError(f"{where}: {problem}; remove {OURS} if the rest is right")
     return config
