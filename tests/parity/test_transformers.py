@@ -13,7 +13,7 @@ from dragoman.interop.huggingface.gpt2 import gpt2_rows
 from dragoman.interop.huggingface.llama import llama_rows
 from dragoman.interop.huggingface.marian import marian_rows
 from dragoman.interop.huggingface.names import Row
-from dragoman.interop.huggingface.t5 import t5_1_1_rows, t5_rows
+from dragoman.interop.huggingface.t5_names import t5_1_1_rows, t5_rows
 from dragoman.models import PRESETS, ModelConfig, build_model
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly, T5Bias
 from tests.parity.names import copy_weights, vit_rows

@@ -13,7 +13,8 @@ from dragoman.interop.huggingface.forms import (
     Patches,
     Transposed,
 )
-from dragoman.interop.huggingface.names import Row, every, linear, read_weights, write_weights
+from dragoman.interop.huggingface.names import Row, every, linear
+from dragoman.interop.huggingface.weights import read_weights, write_weights
 
 
 def numbered(*shape: int) -> Tensor:

@@ -8,7 +8,7 @@ from torch import nn
 from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError, MissingExtraError
 from dragoman.interop.huggingface.marian import MARIAN, POSITIONS
-from dragoman.interop.huggingface.names import write_weights
+from dragoman.interop.huggingface.weights import write_weights
 from dragoman.models import ModelConfig, Sinusoidal
 
 

@@ -14,8 +14,9 @@ from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.huggingface.families import FAMILIES
 from dragoman.interop.huggingface.family import Family, Json, Languages, Settings
 from dragoman.interop.huggingface.folder import Weights, read_json
-from dragoman.interop.huggingface.names import Row, read_weights
+from dragoman.interop.huggingface.names import Row
 from dragoman.interop.huggingface.pickles import refuse_pickles
+from dragoman.interop.huggingface.weights import read_weights
 from dragoman.interop.vocabulary import read_vocabulary
 from dragoman.models import Model, ModelConfig, build_model
 from dragoman.tokenization import SpecialIds, Tokenizer

@@ -14,7 +14,7 @@ from dragoman.errors import ConfigError
 from dragoman.interop.huggingface.family import Json, Languages, Settings
 from dragoman.interop.huggingface.folder import read_json
 from dragoman.models import ModelConfig
-from dragoman.tokenization import Tokenizer
+from dragoman.tokenization import ImportedTokenizer, Tokenizer
 
 GENERATION = "generation_config.json"
 _LONGEST = 256  # pieces that ``generate`` writes at most; its bound looks as far ahead
@@ -92,8 +92,8 @@ def mbart_symbols(
 
 def languages_of(tokenizer: Tokenizer) -> dict[str, int]:
     """List the languages that a vocabulary has control pieces for, by name."""
-    names = enumerate(tokenizer.names())
-    return {name: number for number, name in names if _LANGUAGE.fullmatch(name)}
+    controls = tokenizer.controls if isinstance(tokenizer, ImportedTokenizer) else {}
+    return {name: number for name, number in controls.items() if _LANGUAGE.fullmatch(name)}
 
 
 def written_ids(config: ModelConfig, tokenizers: Sequence[Tokenizer]) -> Json:

@@ -14,9 +14,9 @@ from dragoman.configfile import write_record
 from dragoman.errors import ConfigError, Mistake
 from dragoman.interop.huggingface.families import FAMILIES
 from dragoman.interop.huggingface.family import Family
-from dragoman.interop.huggingface.names import write_weights
 from dragoman.interop.huggingface.reading import OURS
 from dragoman.interop.huggingface.symbols import GENERATION
+from dragoman.interop.huggingface.weights import write_weights
 from dragoman.interop.vocabulary import refuse_unwritable, write_vocabulary
 from dragoman.models import AnyConfig, ModelConfig
 
