@@ -14,8 +14,8 @@ from dragoman.atomic import new_folder
 from dragoman.bundle import Bundle, model_weights
 from dragoman.decoding import CTranslate2Engine, load_ctranslate2
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
-from dragoman.interop.ctranslate2_parts import transformer
+from dragoman.interop.ctranslate2.limits import beyond_ctranslate2
+from dragoman.interop.ctranslate2.parts import transformer
 from dragoman.interop.named_weights import NamedWeights
 from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Sinusoidal
 from dragoman.nn import EncoderDecoder
