@@ -1,4 +1,4 @@
-"""Fill CTranslate2's specification of a Transformer with our weights, part by part.
+"""Fill CTranslate2's specification of a Transformer with our weights.
 
 ``specs`` is the module ``ctranslate2.specs``; its classes say which variables the format has. Any:
 they carry no types.
@@ -8,130 +8,125 @@ import math
 from typing import Any
 
 import numpy as np
-import torch
 
-from dragoman.interop.named_weights import Array, NamedWeights
-from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Shaw, Sinusoidal
-from dragoman.nn import sinusoids
+from dragoman.interop.ctranslate2.names import places
+from dragoman.interop.named_weights import Array, NamedWeights, added_sinusoids
+from dragoman.models import T5, Alibi, ModelConfig, NoPositions, Positions, Rotary, Shaw, Sinusoidal
 
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu_tanh": "GELUTanh", "silu": "SWISH"}
+OWN_SINUSOIDS = Sinusoidal(layout="halves", first=1, rate="tensor2tensor")  # without a table
 
 
 def transformer(specs: Any, config: ModelConfig, weights: NamedWeights, positions: int) -> Any:
     """Make the whole specification; ``positions`` is how many sinusoids are written."""
-    activation = config.activation or ("silu" if config.feedforward == "gated" else "relu")
-    common = {
+    kinds = specs.transformer_spec
+    match config.architecture:
+        case "encoder-decoder":
+            encoder, decoder = (
+                _encoder(specs, config, positions),
+                _decoder(specs, config, positions),
+            )
+            spec = specs.TransformerSpec(encoder, decoder)
+        case "decoder-only":
+            spec = specs.TransformerDecoderModelSpec(_decoder(specs, config, positions))
+        case "encoder-only":
+            spec = kinds.TransformerEncoderModelSpec(
+                _encoder(specs, config, positions), pooling_layer=config.head == "pooled"
+            )
+    for place in places(config):
+        scope, _, name = place.theirs.rpartition("/")
+        part = specs.model_spec.index_spec(spec, scope)
+        setattr(part, name, weights.take(place.ours)[place.start : place.end])
+    weights.refuse_left("the CTranslate2 format")
+    return spec
+
+
+def _encoder(specs: Any, config: ModelConfig, rows: int) -> Any:
+    choices = _choices(specs, config, config.positions)
+    if config.segments:
+        choices |= {
+            "num_source_embeddings": 2,
+            "embeddings_merge": specs.common_spec.EmbeddingsMerge.ADD,
+        }
+    stack = specs.transformer_spec.TransformerEncoderSpec(config.layers, **choices)
+    _finish(specs, stack, config, config.positions, rows)
+    return stack
+
+
+def _decoder(specs: Any, config: ModelConfig, rows: int) -> Any:
+    positions = config.target_positions
+    layers = config.layers if config.decoder_layers is None else config.decoder_layers
+    stack = specs.transformer_spec.TransformerDecoderSpec(
+        layers,
+        with_encoder_attention=config.architecture == "encoder-decoder",
+        alibi=isinstance(positions, Alibi),
+        **_choices(specs, config, positions),
+    )
+    _finish(specs, stack, config, positions, rows)
+    return stack
+
+
+def _choices(specs: Any, config: ModelConfig, positions: Positions) -> dict[str, Any]:
+    """Say in its words what encoder and decoder are both told."""
+    gated = config.feedforward == "gated"
+    activation = config.activation or ("silu" if gated else "relu")
+    choices = {
         "num_heads": config.heads,
-        "pre_norm": config.norm_order == "pre",
+        # A last norm has a place after pre-norm layers only; see `_finish`.
+        "pre_norm": config.norm_order == "pre" or config.has_final_norm,
         "no_final_norm": not config.has_final_norm,
         "activation": getattr(specs.Activation, ACTIVATIONS[activation]),
         "layernorm_embedding": config.embedding_norm,
-        "ffn_glu": config.feedforward == "gated",
+        "ffn_glu": gated,
         "rms_norm": config.norm == "rms",
+        "relative_position": isinstance(positions, Shaw),
+        "relative_attention_bias": isinstance(positions, T5),
     }
-    deep = config.layers if config.decoder_layers is None else config.decoder_layers
-    relative = isinstance(config.positions, Shaw), isinstance(config.target_positions, Shaw)
-    transformer_spec = specs.transformer_spec
-    encoder = transformer_spec.TransformerEncoderSpec(
-        config.layers, relative_position=relative[0], **common
-    )
-    decoder = transformer_spec.TransformerDecoderSpec(deep, relative_position=relative[1], **common)
-    fill = _Filler(config, weights, positions)
-    fill.stack(encoder, "encoder", "source_input", config.positions)
-    fill.stack(decoder, "decoder", "target_input", config.target_positions)
-    decoder.projection.weight = weights.take("generator.table")
-    if "generator.bias" in weights:
-        decoder.projection.bias = weights.take("generator.bias")
-    return specs.TransformerSpec(encoder, decoder)
+    if config.kv_heads not in (None, config.heads):
+        choices["num_heads_kv"] = config.kv_heads
+    if config.heads * config.head_width != config.d_model:
+        choices["head_dim"] = config.head_width
+    if isinstance(positions, Rotary):
+        choices |= {
+            "rotary_dim": 0,  # all of them
+            "rotary_interleave": positions.layout == "interleaved",
+            "rotary_base": positions.base,
+        }
+    return choices
 
 
-class _Filler:
-    """Knows what all parts need to be filled.
+def _finish(specs: Any, stack: Any, config: ModelConfig, positions: Positions, rows: int) -> None:
+    """Set what its constructor does not."""
+    stack.pre_norm = config.norm_order == "pre"
+    stack.scale_embeddings = math.sqrt(config.d_model) if config.embedding_scale else 1.0
+    encodings = _encodings(positions, rows, config.d_model)
+    if encodings is not None:
+        stack.position_encodings.encodings = encodings
+    for layer in stack.layer:
+        own = layer.self_attention
+        if isinstance(positions, T5):
+            own.relative_attention_max_distance = np.int32(positions.max_distance)
+        if isinstance(positions, Shaw) and not positions.values:
+            own.relative_position_values = specs.model_spec.OPTIONAL
+        if config.attention_scale is not None:
+            for attention in (own, getattr(layer, "attention", None)):
+                if attention is not None:
+                    attention.queries_scale = float(config.attention_scale)
 
-    Args:
-        config: the choices of the model.
-        weights: where they come from.
-        positions: how many sinusoids are written.
+
+def _encodings(positions: Positions, rows: int, width: int) -> Array | None:
+    """Write positions that are added and not learnt as a table.
+
+    Without one it adds its own sinusoids.
     """
-
-    def __init__(self, config: ModelConfig, weights: NamedWeights, positions: int) -> None:
-        self.config, self.weights, self.positions = config, weights, positions
-
-    def stack(self, spec: Any, name: str, inputs: str, positions: Positions) -> None:
-        """Fill an encoder or decoder and what feeds it."""
-        table = spec.embeddings[0] if name == "encoder" else spec.embeddings  # no factors
-        table.weight = self.weights.take(f"{inputs}.embedding.table")
-        spec.scale_embeddings = (
-            math.sqrt(self.config.d_model) if self.config.embedding_scale else 1.0
-        )
-        encodings = self._encodings(positions, inputs)
-        if encodings is not None:
-            spec.position_encodings.encodings = encodings
-        if self.config.embedding_norm:
-            self._norm(spec.layernorm_embedding, f"{inputs}.norm")
-        if self.config.has_final_norm:
-            self._norm(spec.layer_norm, f"{name}.final_norm")
-        for number, layer in enumerate(spec.layer):
-            self._layer(layer, f"{name}.layers.{number}", positions)
-
-    def _encodings(self, positions: Positions, inputs: str) -> Array | None:
-        """Write positions that are added as a table, the first at position 0.
-
-        CTranslate2's own sinusoids begin at 1, put sines before cosines and fall at another rate.
-        """
-        width = self.config.d_model
-        match positions:
-            case Sinusoidal(layout=layout):
-                rows = sinusoids(torch.arange(self.positions), width, layout=layout)
-                return rows.float().numpy()
-            case Learned():
-                return self.weights.take(f"{inputs}.positions.table")
-            case NoPositions():  # without a table it would add its sinusoids
-                return np.zeros((self.positions, width), dtype=np.float32)
-            case _:
-                return None
-
-    def _layer(self, spec: Any, name: str, positions: Positions) -> None:
-        own = spec.self_attention
-        self._linear(own.linear[0], f"{name}.attention.query_key_value")
-        self._linear(own.linear[1], f"{name}.attention.output")
-        self._norm(own.layer_norm, f"{name}.attention_residual.norm")
-        if isinstance(positions, Shaw):
-            own.relative_position_keys = self.weights.take(f"{name}.attention.positions.keys")
-            own.relative_position_values = self.weights.take(f"{name}.attention.positions.values")
-        attentions = [own]
-        if hasattr(spec, "attention"):
-            self._cross_attention(spec.attention, name)
-            attentions.append(spec.attention)
-        if self.config.attention_scale is not None:
-            for attention in attentions:
-                attention.queries_scale = float(self.config.attention_scale)
-        self._feed_forward(spec.ffn, name)
-
-    def _cross_attention(self, spec: Any, name: str) -> None:
-        """Queries in one product, keys and values in another."""
-        whole, cut = f"{name}.cross_attention.query_key_value", self.config.d_model
-        self._linear(spec.linear[0], whole, slice(None, cut))
-        self._linear(spec.linear[1], whole, slice(cut, None))
-        self._linear(spec.linear[2], f"{name}.cross_attention.output")
-        self._norm(spec.layer_norm, f"{name}.cross_attention_residual.norm")
-
-    def _feed_forward(self, spec: Any, name: str) -> None:
-        if self.config.feedforward == "gated":
-            both, inner = f"{name}.feed_forward.gate_up", self.config.inner_width
-            self._linear(spec.linear_0, both, slice(None, inner))
-            self._linear(spec.linear_0_noact, both, slice(inner, None))
-        else:
-            self._linear(spec.linear_0, f"{name}.feed_forward.inner")
-        self._linear(spec.linear_1, f"{name}.feed_forward.output")
-        self._norm(spec.layer_norm, f"{name}.feed_forward_residual.norm")
-
-    def _linear(self, spec: Any, name: str, rows: slice = slice(None)) -> None:
-        spec.weight = self.weights.take(f"{name}.weight")[rows]
-        if f"{name}.bias" in self.weights:
-            spec.bias = self.weights.take(f"{name}.bias")[rows]
-
-    def _norm(self, spec: Any, name: str) -> None:
-        spec.gamma = self.weights.take(f"{name}.gain")
-        if self.config.norm == "layer":
-            spec.beta = self.weights.take(f"{name}.bias")
+    match positions:
+        case Sinusoidal():
+            return (
+                None
+                if positions == OWN_SINUSOIDS
+                else added_sinusoids(positions, rows, width).numpy()
+            )
+        case NoPositions():
+            return np.zeros((rows, width), dtype=np.float32)
+        case _:
+            return None
