@@ -152,9 +152,8 @@ def _as_written(
         raise ModelError(f"{folder}: the tokenizers are not of the sizes that {where} says")
     sides = [Pieces(tuple(each.names()), each.special) for each in tokenizers]
     model = filled(variables, config)
-    exact = all(
-        variable.kind == "float32" for name, variable in binary.variables.items() if variable.shape
-    )
+    arrays = [variable for variable in binary.variables.values() if variable.shape]
+    exact = all(variable.kind == "float32" for variable in arrays)
     digest = settings.ours.get("weights")
     if exact and digest is not None and digest != weights_digest(model):
         raise ModelError(f"{variables.path}: its weights are not those written; copy it again")
