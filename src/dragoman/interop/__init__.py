@@ -3,6 +3,8 @@
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
+    import_ctranslate2,
+    open_ctranslate2,
     read_ctranslate2,
     write_ctranslate2,
 )
@@ -11,6 +13,8 @@ from dragoman.interop.marian import to_marian
 __all__ = [
     "CTRANSLATE2_FOLDER",
     "Quantization",
+    "import_ctranslate2",
+    "open_ctranslate2",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",

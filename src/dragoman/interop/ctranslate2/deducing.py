@@ -108,8 +108,10 @@ def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) ->
                 problem = f"has an encoder and a decoder that differ in {key}"
                 _refuse(variables, f"{problem}: {value} and {other.shared[key]}")
     table = dict(first.shared)
-    for key in ("attention_bias", "feedforward_bias"):  # where there is none it is zero
-        table[key] = any(stack.shared[key] for stack in stacks.values())
+    for key in ("attention_bias", "attention_output_bias", "feedforward_bias"):
+        table[key] = any(stack.shared[key] for stack in stacks.values())  # zero where there is none
+    if table["attention_output_bias"] == table["attention_bias"]:
+        del table["attention_output_bias"]
     scale = table.pop("scale")
     table |= {
         "architecture": architecture,

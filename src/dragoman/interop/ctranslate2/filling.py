@@ -78,8 +78,8 @@ class _Filling:
         found = torch.tensor(self._found(place, tuple(rows.shape)))
         if found.shape != rows.shape:
             raise ModelError(
-                f"{self.variables.path}: {place.theirs} is {tuple(found.shape)}, and its place in the "
-                f"model {tuple(rows.shape)}; convert the model again"
+                f"{self.variables.path}: {place.theirs} is {tuple(found.shape)}, and its place in "
+                f"the model {tuple(rows.shape)}; convert the model again"
             )
         before = self._seen.setdefault((id(weight), place.start), place.theirs)
         if before == place.theirs:

@@ -74,9 +74,14 @@ class _StackReader:
                 "scale": self._attention_scale(width or d_model // heads),
                 "d_ff": self._size(f"{first}/ffn/linear_0/weight", 0),
                 "feedforward": "gated" if gated else "plain",
-                "feedforward_bias": self.variables.any(self.name, "/ffn/linear_", "/bias"),
+                "feedforward_bias": self._any("/ffn/linear_"),
                 "activation": self._activation(),
-                "attention_bias": self.variables.any(self.name, "attention/linear_", "/bias"),
+                "attention_bias": self._any(
+                    "self_attention/linear_0", "/attention/linear_0", "/attention/linear_1"
+                ),
+                "attention_output_bias": self._any(
+                    "self_attention/linear_1", "/attention/linear_2"
+                ),
                 "norm": "layer" if f"{first}/ffn/layer_norm/beta" in self.variables else "rms",
                 "norm_order": "pre" if self._choice("pre_norm", 1) else "post",
                 "final_norm": f"{self.name}/layer_norm/gamma" in self.variables,
@@ -188,6 +193,10 @@ class _StackReader:
         if len(found) > 1:
             self._refuse(f"has layers that differ in {key}")
         return found.pop()
+
+    def _any(self, *products: str) -> bool:
+        """Whether one of these products has a bias in some layer."""
+        return any(self.variables.any(f"{self.name}/layer_", each, "/bias") for each in products)
 
     def _size(self, name: str, dimension: int) -> int:
         shape = self.variables.shape(name)
