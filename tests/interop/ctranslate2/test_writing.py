@@ -124,9 +124,7 @@ def test_what_the_format_has_not_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "choices", BASELINES.values(), ids=str
-)
+@pytest.mark.parametrize("choices", BASELINES.values(), ids=str)
 def test_other_architectures_are_refused(choices: dict[str, Any], tmp_path: Path) -> None:
     config = read_config({"layers": 1, "d_model": 32, "vocabulary": 290, **choices})
     bundle = Bundle(config, build_model(config), tokenizers()[:1])

@@ -125,7 +125,7 @@ def tokenizer_over(side: Pieces, file: Path | None) -> Tokenizer:
 
 def _free(names: tuple[str, ...]) -> str:
     """Name padding as no piece is."""
-    return next(name for name in (*_PADDING, "<padding>") if name not in names)
+    return next(name for name in ("<pad>", *_PADDING, "<padding>") if name not in names)
 
 
 def _special(path: Path, names: tuple[str, ...], settings: Settings, padding: int) -> SpecialIds:
