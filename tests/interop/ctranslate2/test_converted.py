@@ -64,7 +64,6 @@ MODELS: dict[str, Callable[[], Any]] = {
 REFUSED = {
     "mistral": r"the decoder lets each position see a window of those before",
     "qwen3": r"has decoder/layer_0/self_attention/q_norm/gamma: norms of queries and keys",
-    "opt-narrow": r"has decoder/project_in/weight: tables of another width than the layers",
 }
 
 

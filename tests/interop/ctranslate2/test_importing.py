@@ -168,20 +168,23 @@ SEGMENTS = {
     "head": "pooled",
 }
 ATTENTIONS = ("additive", "linear", "local", "sparse")
-NOT_HELD = ("free-widths", "free-widths-shaw", "narrow-table", "narrow-untied", "deepnorm")
+NOT_HELD = ("free-widths", "free-widths-shaw", "deepnorm")
 
 
-def held(name: str) -> bool:
-    return not name.startswith(ATTENTIONS) and name not in NOT_HELD
+def held(name: str, *but: str) -> bool:
+    return not name.startswith((*ATTENTIONS, *but)) and name not in NOT_HELD
 
 
 CASES: dict[str, dict[str, Any]] = {
-    name: table
-    for name, table in TRANSFORMERS.items()
-    if held(name) and name not in ("mqa", "gqa", "alibi")
+    name: table for name, table in TRANSFORMERS.items() if held(name, "alibi", "narrow")
 }
 CASES |= {
     "alibi-in-decoder": {"decoder_positions": {"kind": "alibi"}},
+    "decoder-narrow-with-own-sinusoids": {
+        "architecture": "decoder-only",
+        "embedding_width": 16,
+        **TRANSFORMERS["sinusoidal-opennmt"],
+    },
     "frame": {"source_before": [5], "source_after": [], "target_before": [7]},
     "starts-with-end": {"target_before": [2]},
     "biases-before-heads": {"attention_bias": True, "attention_output_bias": False},
@@ -189,7 +192,7 @@ CASES |= {
 for _name, _table in ONE_STACK.items():
     if held(_name):
         CASES[f"decoder-{_name}"] = {"architecture": "decoder-only", **_table}
-    if held(_name) and _name != "alibi":
+    if held(_name, "alibi", "narrow"):
         alone = {"architecture": "encoder-only", "head": "none", **_table}
         CASES[f"encoder-{_name}"] = alone
 CASES["encoder-segments"] = {"architecture": "encoder-only", **SEGMENTS}

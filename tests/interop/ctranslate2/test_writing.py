@@ -34,8 +34,6 @@ REFUSED = {
     "local-shaw": "attention",
     "sparse": "attention",
     "sparse-t5": "attention",
-    "mqa": "kv_heads",
-    "gqa": "kv_heads",
     "free-widths": "d_v",
     "free-widths-shaw": "d_v",
     "narrow-table": "embedding_width",

@@ -205,6 +205,7 @@ def _essence(config: ModelConfig) -> dict[str, Any]:
         "layers": (config.layers, config.decoder_layers or config.layers),
         "d_model": config.d_model,
         "heads": (config.heads, config.kv_heads or config.heads, config.head_width),
+        "embedding_width": config.embedding_width or config.d_model,
         "d_ff": config.inner_width,
         "feedforward": config.feedforward,
         "activation": config.activation or ("silu" if gated else "relu"),
