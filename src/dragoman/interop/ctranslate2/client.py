@@ -21,8 +21,9 @@ Logits = NDArray[np.float32]
 class CTranslate2Side:
     """A ``ctranslate2.Translator``.
 
-    It does not run an empty source: ``translate`` gives nothing for one, ``log_probs`` does run.
-    Its beam search is our ``BeamSearch(length_penalty="average", alpha=1.0, patience=1.0)``.
+    Its beam search is our ``BeamSearch(length_penalty="average", alpha=1.0, patience=1.0)`` with
+    nothing banned. It does not run an empty source: ``translate`` gives nothing for one, and
+    ``log_probs`` only those of the target, which are 0 when no symbol is added to sources.
 
     Args:
         translator: of the library; Any, as it has no types.
@@ -32,6 +33,9 @@ class CTranslate2Side:
     """
 
     name = "ctranslate2.Translator"
+    patience = 1.0
+    banned: tuple[int, ...] = ()
+    reads_empty = False
 
     def __init__(
         self, translator: Any, source: Sequence[str], target: Sequence[str], longest: int | None
