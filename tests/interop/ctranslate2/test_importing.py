@@ -51,7 +51,7 @@ def difference(folder: Path, bundle: Bundle) -> float:
     """The largest difference between the library on a folder and our model."""
     side = open_ctranslate2(folder, bundle)
     found: list[float] = []
-    for source, target in zip(sources(8), sources(8, seed=6), strict=True):
+    for source, target in zip(sources(5), sources(5, seed=6), strict=True):
         if isinstance(side, CTranslate2Side):
             theirs = side.log_probs(source, target)
             ours = log_probs(bundle, source, target)[:, : theirs.shape[1]]
@@ -169,10 +169,11 @@ SEGMENTS = {
 }
 ATTENTIONS = ("additive", "linear", "local", "sparse")
 NOT_HELD = ("free-widths", "free-widths-shaw", "deepnorm")
+IN_TRAINING = ("all-dropouts", "shaw-dropout", "depth-scaled")  # the same model as another
 
 
 def held(name: str, *but: str) -> bool:
-    return not name.startswith((*ATTENTIONS, *but)) and name not in NOT_HELD
+    return not name.startswith((*ATTENTIONS, *but)) and name not in (*NOT_HELD, *IN_TRAINING)
 
 
 CASES: dict[str, dict[str, Any]] = {
