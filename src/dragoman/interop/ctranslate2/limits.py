@@ -40,6 +40,8 @@ def _positions(config: ModelConfig) -> Iterator[Mistake]:
 def _stacks(config: ModelConfig) -> Iterator[Mistake]:
     if config.initialization == "deepnorm":
         yield _missing("initialization", "the factor of deepnorm on the residual path")
+    if config.embedding_projection == "last":
+        yield _missing("embedding_projection", "a width that changes after positions")
     narrow = config.embedding_width not in (None, config.d_model)
     if narrow and config.architecture != "decoder-only":
         yield _missing("embedding_width", "tables of another width than d_model in an encoder")
