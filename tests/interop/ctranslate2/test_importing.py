@@ -16,6 +16,7 @@ from dragoman.interop import import_ctranslate2, open_ctranslate2, write_ctransl
 from dragoman.interop.ctranslate2 import CTranslate2Reader, CTranslate2Side
 from dragoman.models import Model, ModelConfig, Sinusoidal
 from dragoman.nn import EncoderDecoder, EncoderOnly
+from dragoman.tokenization import parse_sentencepiece_model
 from tests.interop.ctranslate2.binaries import PRETRAINED, change, forget, number, rewrite
 from tests.interop.ctranslate2.searching import translate
 from tests.interop.models import random_bundle, sources
@@ -294,6 +295,28 @@ def test_padding_gets_an_id_where_there_is_none(folder: Path) -> None:
     assert bundle.target_tokenizer.special.padding == len(names)
     assert bundle.target_tokenizer.names() == [*names, "<pad>"]
     assert difference(folder, bundle) < 2e-4
+
+
+@published
+def test_a_file_that_users_name_cuts_text(folder: Path) -> None:
+    file = PRETRAINED / "sentencepiece" / "joeynmt-sp200.deen.model"
+    pieces = [each.text for each in parse_sentencepiece_model(file.read_bytes()).pieces]
+    path = folder / "shared_vocabulary.json"
+    names = [*json.loads(path.read_text())[:4], *(each for each in pieces if each[0] != "<")]
+    names += [f"<more {number}>" for number in range(290 - len(names))]
+    path.write_text(json.dumps(names))
+    bundle = import_ctranslate2(folder, tokenizer=file)
+    tokenizer = bundle.source_tokenizer
+    cut = [names[number] for number in tokenizer.encode("ein mann und eine frau")]
+    assert len(cut) > 5
+    assert "".join(cut) == "▁ein▁mann▁und▁eine▁frau"
+    assert tokenizer.decode(tokenizer.encode("ein mann")) == "ein mann"
+    assert difference(folder, bundle) < 2e-4
+
+
+def test_a_file_that_cuts_no_text_is_told(folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"model.bin: not a SentencePiece model, or damaged"):
+        import_ctranslate2(folder, tokenizer=folder / "model.bin")
 
 
 def test_flags_of_both_stacks_in_one_are_read(folder: Path) -> None:
