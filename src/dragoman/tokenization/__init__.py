@@ -21,6 +21,7 @@ from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tok
 from dragoman.tokenization.packing import Packed, Packer
 from dragoman.tokenization.packing_pool import pack_all
 from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
+from dragoman.tokenization.sentencepiece_writing import beyond_sentencepiece, sentencepiece_model
 from dragoman.tokenization.stretches import NormalForm
 from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer
 from dragoman.tokenization.unigram import learn_unigram
@@ -53,6 +54,7 @@ __all__ = [
     "apply_merges",
     "apply_wordpiece_merges",
     "best_pair",
+    "beyond_sentencepiece",
     "encode_word",
     "extend_tokenizer",
     "extend_tokenizers",
@@ -68,6 +70,7 @@ __all__ = [
     "pair_draws",
     "pair_score",
     "read_existing",
+    "sentencepiece_model",
     "spelled_before",
     "split_word",
     "with_languages",

@@ -1,0 +1,12 @@
+"""Packages of Argos Translate, written for that program and read from it."""
+
+from dragoman.interop.argos.client import ArgosClient, as_argos, comparable_search
+from dragoman.interop.argos.writing import Sentences, write_argos
+
+__all__ = [
+    "ArgosClient",
+    "Sentences",
+    "as_argos",
+    "comparable_search",
+    "write_argos",
+]
