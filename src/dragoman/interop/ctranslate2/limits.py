@@ -45,6 +45,8 @@ def _heads(config: ModelConfig) -> Iterator[Mistake]:
         return
     if config.images is not None:
         yield _missing("images", "pictures")
+    if config.segments and config.embedding_scale:
+        yield _missing("embedding_scale", "scaled pieces beside segments that are not")
     if config.head not in ("pooled", "none"):
         yield _missing("head", f"what reads an encoder, {config.head}")
 

@@ -99,7 +99,7 @@ def _finish(specs: Any, stack: Any, config: ModelConfig, positions: Positions, r
     """Set what its constructor does not."""
     stack.pre_norm = config.norm_order == "pre"
     stack.scale_embeddings = math.sqrt(config.d_model) if config.embedding_scale else 1.0
-    encodings = _encodings(positions, rows, config.d_model)
+    encodings = written_positions(positions, rows, config.d_model)
     if encodings is not None:
         stack.position_encodings.encodings = encodings
     for layer in stack.layer:
@@ -114,7 +114,7 @@ def _finish(specs: Any, stack: Any, config: ModelConfig, positions: Positions, r
                     attention.queries_scale = float(config.attention_scale)
 
 
-def _encodings(positions: Positions, rows: int, width: int) -> Array | None:
+def written_positions(positions: Positions, rows: int, width: int) -> Array | None:
     """Write positions that are added and not learnt as a table.
 
     Without one it adds its own sinusoids.
