@@ -29,7 +29,7 @@ from dragoman.atomic import write_bytes, write_text
 from dragoman.configfile import Table, write_record
 from dragoman.errors import ConfigError, ModelError
 from dragoman.models import AnyConfig, Model, build_model, read_config
-from dragoman.tokenization import Tokenizer
+from dragoman.tokenization import Tokenizer, load_tokenizer
 
 FORMAT = 1  # raised when a folder could no longer be read by an older release
 
@@ -41,8 +41,8 @@ class Bundle:
     Args:
         config: the choices the model was built from.
         model: the module, in evaluation mode when loaded.
-        tokenizers: one when there is one vocabulary, two when source and target differ, none for a
-            model that reads images.
+        tokenizers: one when there is one vocabulary, two when source and target differ, or when
+            an imported one cuts them in two ways; none for a model that reads images.
     """
 
     config: AnyConfig
@@ -121,6 +121,8 @@ def load_bundle(
     load_weights(model, weights, str(folder))
     sizes = [size for size in (config.vocabulary, config.target_vocabulary) if size is not None]
     found = [tokenizer.size for tokenizer in tokenizers]
+    if len(sizes) == 1 < len(found):  # one vocabulary, and text of each side cut in its own way
+        found = [*dict.fromkeys(found)]
     if sizes != found:
         raise ModelError(
             f"{folder}: the tokenizers have {_listed(found)} pieces, the model {_listed(sizes)}; "
@@ -151,10 +153,10 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, ...]:
     """
     if (folder / "source.tokenizer.json").exists():
         return (
-            Tokenizer.load(folder / "source.tokenizer.json"),
-            Tokenizer.load(folder / "target.tokenizer.json"),
+            load_tokenizer(folder / "source.tokenizer.json"),
+            load_tokenizer(folder / "target.tokenizer.json"),
         )
-    return (Tokenizer.load(folder / "tokenizer.json"),)
+    return (load_tokenizer(folder / "tokenizer.json"),)
 
 
 def model_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -235,7 +237,8 @@ def _describe(bundle: Bundle) -> dict[str, Any]:  # Any: as JSON holds it
     }
     if bundle.tokenizers:
         described["special_ids"] = asdict(bundle.target_tokenizer.special)
-        described["normal_form"] = bundle.source_tokenizer.normal_form
+        source = bundle.source_tokenizer
+        described["normal_form"] = source.normal_form if source.lossless else "imported"
     return {**described, "versions": library_versions()}
 
 

@@ -47,7 +47,7 @@ def continue_texts(
         raise ValueError(f"{len(prompts)} prompts need as many seeds, not {len(seeds)}")
     model.eval()
     limits = [_limit(model, len(p), sampling, number) for number, p in enumerate(prompts, start=1)]
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    symbols = Symbols(special.start, special.end, special.banned)
     found: list[Hypothesis | None] = [None] * len(prompts)
     for rows in _groups(prompts, limits, batch_tokens):
         pieces = [[special.start, *prompts[row]] for row in rows]

@@ -172,8 +172,7 @@ class Writer:
         self, reading: Reading, source: Sequence[int], task: Task, number: int
     ) -> tuple[list[Hypothesis], Draftwise]:
         """Write one text; give its hypotheses, at most one, and how it came about."""
-        never = (self.special.padding, self.special.start, self.special.unknown)
-        symbols = Symbols(self.special.start, self.special.end, never)
+        symbols = Symbols(self.special.start, self.special.end, self.special.banned)
         drafter = self.speculation.drafts.begin(source, task.opening)
         if isinstance(self.config, Sampling):
             text = write(reading, drafter, Drawing(self.config, symbols, number), task)

@@ -50,7 +50,7 @@ def draw_translations(
         raise ValueError(f"{len(sources)} sources need as many lists of seeds, not {len(seeds)}")
     model.eval()
     check_source_lengths(model, sources)
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    symbols = Symbols(special.start, special.end, special.banned)
     most = model.max_target_length or 1 << 30
     limits = [min(sampling.limit(len(source)), most) for source in sources]
     draws = [(row, place) for row, each in enumerate(seeds) for place in range(len(each))]

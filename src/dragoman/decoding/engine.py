@@ -62,7 +62,7 @@ def decode(
     if config.coverage:
         check_coverage(engine.model)
     check_source_lengths(engine.model, sources)
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    symbols = Symbols(special.start, special.end, special.banned)
     asked = [()] * len(sources) if prefixes is None else prefixes
     demands = [None] * len(sources) if required is None else required
     most = engine.model.max_target_length

@@ -66,6 +66,6 @@ def next_pieces_of(
     """
     model.eval()
     check_source_lengths(model, [source])
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    symbols = Symbols(special.start, special.end, special.banned)
     session = TorchEngine(model).start([[*source, special.end]])
     return next_pieces(session, symbols, beginning, count)
