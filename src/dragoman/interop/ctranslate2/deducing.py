@@ -151,7 +151,7 @@ def _factors(variables: Variables, stacks: dict[str, Stack]) -> dict[str, float]
         factors["encoder/embeddings_1/weight"] = scale
     if (decoder := stacks.get("decoder")) is not None:
         factors["decoder/embeddings/weight"] = decoder.factor
-    return {name: factor for name, factor in factors.items() if factor != 1.0}
+    return {name: f for name, f in factors.items() if f != 1.0 and name in variables}
 
 
 def _refuse(variables: Variables, problem: str) -> NoReturn:

@@ -85,7 +85,7 @@ def _from_json(path: Path) -> Settings:
     )
 
 
-def read_json(path: Path, kind: type[T]) -> T:
+def read_json(path: Path, kind: type[T]) -> Any:
     """Read a JSON file that holds an object or a list.
 
     Raises:
@@ -109,7 +109,8 @@ def _typed(path: Path, table: Json, key: str, kind: type[T], default: Any) -> An
     value = table.get(key)
     if value is None:
         return default
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float and whole and abs(value) < 1 << 53:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, float) and not math.isfinite(value)):
         raise ModelError(f"{path}: {key}: {value!r} is no {kind.__name__}; copy the file again")

@@ -105,8 +105,10 @@ class _StackReader:
 
     def _ignore(self) -> None:
         """Take as asked for what changes no output, and refuse what would, set to something."""
+        # Which attention is shown, how tables are joined where there are several, what others say.
         for key in ("alignment_layer", "alignment_heads", "embeddings_merge"):
-            self._choice(key, 0)  # which attention is shown, and how tables are joined
+            self._choice(key, 0)
+        self._choice("multi_query_attention", 0)
         self._choice("alibi_use_positive_positions", 1)  # the softmax does not see it
         if self._choice("scale_alibi", 0):
             self._refuse("scales the slopes of alibi")
@@ -135,22 +137,26 @@ class _StackReader:
     def _positions(self, width: int) -> Positions:
         """Say how positions are told apart; what is in attention comes before what is added."""
         first = f"{self.name}/layer_0/self_attention"
-        if f"{first}/relative_position_keys" in self.variables:
-            rows = self._size(f"{first}/relative_position_keys", 0)
+        alibi = bool(self._choice("alibi", 0))
+        turned = self._agreed("rotary_dim", -1)
+        relative = [f"{first}/relative_position_keys", f"{first}/relative_attention_bias"]
+        inside = [name for name in relative if name in self.variables]
+        if len(inside) + (turned >= 0) + alibi > 1:
+            self._refuse("tells positions apart in two ways")
+        if alibi:
+            return Alibi()
+        if turned >= 0:
+            return self._rotary(turned, width)
+        if not inside:
+            table = f"{self.name}/position_encodings/encodings"
+            added = table in self.variables
+            return Learned(max_length=self._size(table, 0)) if added else OWN_SINUSOIDS
+        rows = self._size(inside[0], 0)
+        if inside[0] == relative[0]:
             values = f"{first}/relative_position_values" in self.variables
             return Shaw(clip=(rows - 1) // 2, values=values)
-        if f"{first}/relative_attention_bias" in self.variables:
-            farthest = int(self._agreed("relative_attention_max_distance", 128))
-            buckets = self._size(f"{first}/relative_attention_bias", 0)
-            return T5(buckets=buckets, max_distance=farthest)
-        if (turned := self._agreed("rotary_dim", -1)) >= 0:
-            return self._rotary(turned, width)
-        if self._choice("alibi", 0):
-            return Alibi()
-        table = f"{self.name}/position_encodings/encodings"
-        if table in self.variables:
-            return Learned(max_length=self._size(table, 0))
-        return OWN_SINUSOIDS
+        farthest = int(self._agreed("relative_attention_max_distance", 128))
+        return T5(buckets=rows, max_distance=farthest)
 
     def _rotary(self, turned: float, width: int) -> Rotary:
         if turned not in (0, width):
