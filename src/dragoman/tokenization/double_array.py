@@ -29,10 +29,10 @@ def double_array(values: Mapping[bytes, int]) -> bytes:
         values: from 0 to 2^31 - 1 by key; keys are not empty and hold no zero byte.
 
     Raises:
-        ValueError: a key is empty or holds a zero byte, or there are too many for the format.
+        ValueError: a key is empty or holds a zero byte, or there are none or too many of them.
     """
-    if any(not key or 0 in key for key in values):
-        raise ValueError("values: a key is empty or holds a zero byte")
+    if not values or any(not key or 0 in key for key in values):
+        raise ValueError("values: a key is empty or holds a zero byte, or there is none")
     array = _Array()
     waiting = [(0, _trie(values))]
     while waiting:

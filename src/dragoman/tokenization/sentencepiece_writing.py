@@ -10,6 +10,7 @@ What cuts text here cuts it there too, by other means:
 - ``▁`` is a space there, so it cannot be text.
 - The normal form goes along as a table (``character_map.py``). Nothing else is changed: runs of
   spaces stay.
+- Of cuts that are equally likely, unigram vocabularies may choose another one there.
 - Typed ``</s>`` or ``<0x41>`` becomes no control symbol there either: their types say so.
 """
 
@@ -49,7 +50,9 @@ def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
         for name, kind in _typed(tokenizer, model, scores)
     )
     algorithm: Algorithm = "unigram" if model["type"] == "Unigram" else "bpe"
-    return pieces + bytes_field(2, _trainer(tokenizer, algorithm)) + bytes_field(3, _form(tokenizer))
+    return (
+        pieces + bytes_field(2, _trainer(tokenizer, algorithm)) + bytes_field(3, _form(tokenizer))
+    )
 
 
 def beyond_sentencepiece(tokenizer: Tokenizer) -> list[Mistake]:
@@ -67,7 +70,7 @@ def beyond_sentencepiece(tokenizer: Tokenizer) -> list[Mistake]:
 
 def _beyond(tokenizer: Tokenizer, model: Json) -> Iterator[Mistake]:
     names = tokenizer.names()
-    if model["type"] == "BPE" and BYTE_PIECES[0] not in names:
+    if BYTE_PIECES[0] not in names:
         problem = "SentencePiece takes neighbouring unknown characters for one"
         yield Mistake("byte_fallback", problem, "learn a vocabulary with byte_fallback = true")
     if held := [name for name in names if SPACE in name]:

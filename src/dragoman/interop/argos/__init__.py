@@ -1,6 +1,7 @@
 """Packages of Argos Translate, written for that program and read from it."""
 
 from dragoman.interop.argos.client import ArgosClient, as_argos, comparable_search
+from dragoman.interop.argos.reading import read_argos
 from dragoman.interop.argos.writing import Sentences, write_argos
 
 __all__ = [
@@ -8,5 +9,6 @@ __all__ = [
     "Sentences",
     "as_argos",
     "comparable_search",
+    "read_argos",
     "write_argos",
 ]

@@ -8,7 +8,7 @@ a link, two files of one name, too many files, or far more than its size allows.
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class Package:
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Package]:
+def unpacked(path: Path) -> Generator[Package]:
     """Look at a package and unpack what is read of it, for as long as the block runs.
 
     Raises:

@@ -3,9 +3,10 @@
 What that program (version 1.11) does around the model, whatever the package:
 
 - every line of a text is translated by itself, without the white space around it;
-- CTranslate2 searches with ``beam`` hypotheses, sums divided by length^0.2, at most 256 pieces, and
+- CTranslate2 searches with ``beam`` hypotheses, sums divided by length^0.2, 1 to 256 pieces, and
   nothing is banned; a source has at most 1,024 pieces;
-- of what comes out, one more space at the beginning goes, and ``_`` becomes a space (``as_argos``);
+- of what comes out for a line, a space at its beginning goes, and ``_`` becomes a space; empty
+  lines at the beginning of a text go too;
 - weights are rounded to 8 bits unless the environment variable ARGOS_COMPUTE_TYPE says otherwise.
 """
 
@@ -14,25 +15,45 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.decoding import BeamSearch
 from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.argos import running_argos
+from dragoman.interop.argos.line_cutter import cut_line
+from dragoman.tokenization import Tokenizer
 
 LONGEST = 256  # pieces of a translation
 
 
 def comparable_search(beam: int) -> BeamSearch:
     """Give the search of ours that is like the one of Argos Translate."""
-    return BeamSearch(beam=beam, length_penalty="average", alpha=0.2, patience=1.0)
+    # An end symbol counts, and it never writes an end symbol alone.
+    return BeamSearch(beam=beam, length_penalty="average", alpha=0.2, patience=1.0, min_length=2)
 
 
-def as_argos(translation: str) -> str:
-    """Change a translation as Argos Translate changes what its model writes."""
-    return translation.replace("▁", " ").replace("_", " ").removeprefix(" ")
+def as_argos(
+    text: str, translate: Callable[[list[str]], Sequence[Sequence[int]]], tokenizer: Tokenizer
+) -> str:
+    """Do with a text what Argos Translate does with it, where a package cuts lines as ours do.
+
+    Args:
+        text: any, also of several lines.
+        translate: from sentences to the ids of their translations, without the end symbol; by
+            ``comparable_search`` to be the same.
+        tokenizer: of the target side.
+    """
+    lines = [cut_line(line) for line in text.split("\n")]
+    found = iter(translate([sentence for line in lines for sentence in line]))
+    ids = [[number for _ in line for number in next(found)] for line in lines]
+    return "\n".join(_changed(tokenizer.decode(line)) for line in ids).lstrip("\n")
+
+
+def _changed(line: str) -> str:
+    """Change a line as it changes what its model writes."""
+    return line.replace("▁", " ").replace("_", " ").removeprefix(" ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +103,7 @@ class ArgosClient:
                 cwd=home,
             )
         if done.returncode:
-            last = [*done.stderr.strip().splitlines(), ""][-2:][0]
+            last = (done.stderr.strip().splitlines() or [""])[-1]
             if last.startswith("ModuleNotFoundError") and "argostranslate" in last:
                 raise MissingExtraError("Argos Translate", "argos")
             raise ModelError(f"{self.path}: Argos Translate cannot use it: {last}")

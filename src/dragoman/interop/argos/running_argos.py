@@ -9,17 +9,16 @@ the last line that it writes is JSON too: the list of their translations.
 
 import json
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 
 def main(package: str, source: str, target: str) -> None:
     """Install the package and translate."""
-    from argostranslate import package as packages  # pyright: ignore  # optional, and without types
-    from argostranslate import translate  # pyright: ignore
-
-    translating: Any = translate  # Any: it has no types
-    installing: Any = packages
+    # Any: it is optional, and has no types.
+    installing: Any = import_module("argostranslate.package")
+    translating: Any = import_module("argostranslate.translate")
     installing.install_from_path(Path(package))
     translation = translating.get_translation_from_codes(source, target)
     texts = json.load(sys.stdin)

@@ -8,7 +8,7 @@ A package is a zip file with one folder:
 metadata.json            languages, versions
 model/                   a CTranslate2 model, whose pieces are called as in SentencePiece
 sentencepiece.model      how text is cut
-minisbd/lines.onnx       how text is cut into sentences: not at all, a line is translated whole
+minisbd/lines.onnx       how lines are cut into sentences: only long ones
 README.md                for people
 ```
 
@@ -18,11 +18,11 @@ What that program does with text, before and behind the model, is its own; see `
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from os import getpid
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 from dragoman.atomic import new_file
 from dragoman.bundle import Bundle, library_versions
@@ -30,7 +30,7 @@ from dragoman.errors import ConfigError
 from dragoman.interop.argos.agreeing import refuse_other_cuts
 from dragoman.interop.argos.language_names import language_name
 from dragoman.interop.argos.limits import refuse_beyond_argos
-from dragoman.interop.argos.whole_lines import whole_lines
+from dragoman.interop.argos.line_cutter import LONG, line_cutter
 from dragoman.interop.ctranslate2 import Quantization, write_ctranslate2
 from dragoman.tokenization import sentencepiece_model
 from dragoman.tokenization.existing_pieces import SPACE
@@ -58,8 +58,9 @@ def write_argos(
         source_language: its code, such as ``de``.
         target_language: its code.
         quantization: how weights are kept, as in ``write_ctranslate2``.
-        sentences: how lines are cut into sentences: ``lines`` not at all, without network;
-            ``client`` leaves it to Argos Translate, which fetches a model when it first translates.
+        sentences: how lines are cut into sentences: ``lines`` leaves lines of up to 500 characters
+            whole, and needs no network; ``client`` leaves it to Argos Translate, which fetches a
+            model when it first translates.
 
     Raises:
         ConfigError: a choice of the model or the vocabulary has no place in the format, all of
@@ -84,13 +85,13 @@ def write_argos(
         (room / "README.md").write_text(_card(languages, sentences), encoding="utf-8")
         if sentences == "lines":
             (room / "minisbd").mkdir()
-            (room / "minisbd" / "lines.onnx").write_bytes(whole_lines())
+            (room / "minisbd" / "lines.onnx").write_bytes(line_cutter())
         with new_file(path) as file:
             _pack(file, room, folder)
 
 
 @contextmanager
-def _room(path: Path) -> Iterator[Path]:
+def _room(path: Path) -> Generator[Path]:
     """Make a folder beside ``path`` that is gone afterwards."""
     room = path.with_name(f".{path.name}.package.writing-{getpid()}")
     shutil.rmtree(room, ignore_errors=True)
@@ -112,7 +113,7 @@ def _rename_spaces(folder: Path) -> None:
 
 def _metadata(bundle: Bundle, languages: tuple[str, str]) -> str:
     source, target = languages
-    metadata = {
+    metadata: dict[str, Any] = {
         "package_version": "1.0",
         "argos_version": "1.10",  # the first that cuts sentences by MiniSBD
         "from_code": source,
@@ -132,7 +133,7 @@ def _metadata(bundle: Bundle, languages: tuple[str, str]) -> str:
 def _card(languages: tuple[str, str], sentences: Sentences) -> str:
     source, target = map(language_name, languages)
     cut = (
-        "Every line is translated as a whole."
+        f"A line of up to {LONG} characters is translated as a whole."
         if sentences == "lines"
         else "Argos Translate cuts lines into sentences by a model that it fetches."
     )
