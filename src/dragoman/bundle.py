@@ -27,9 +27,10 @@ from torch import Tensor, nn
 
 from dragoman.atomic import write_bytes, write_text
 from dragoman.configfile import Table, write_record
+from dragoman.data import Frame
 from dragoman.errors import ConfigError, ModelError
-from dragoman.models import AnyConfig, Model, build_model, read_config
-from dragoman.tokenization import Tokenizer, load_tokenizer
+from dragoman.models import AnyConfig, Model, ModelConfig, build_model, read_config
+from dragoman.tokenization import SpecialIds, Tokenizer, load_tokenizer
 
 FORMAT = 1  # raised when a folder could no longer be read by an older release
 
@@ -58,6 +59,22 @@ class Bundle:
     def target_tokenizer(self) -> Tokenizer:
         """The ids that the model writes to text; the same object when the vocabulary is joint."""
         return self.tokenizers[-1]
+
+    @property
+    def frame(self) -> Frame:
+        """What stands around a source and before a target."""
+        return frame_of(self.config, self.target_tokenizer.special)
+
+
+def frame_of(config: AnyConfig, special: SpecialIds) -> Frame:
+    """Say what stands around a source and before a target, as a model's choices have it."""
+    usual = Frame.of(special)
+    if not isinstance(config, ModelConfig):
+        return usual
+    given = (config.source_before, config.source_after, config.target_before)
+    others = (usual.source_before, usual.source_after, usual.target_before)
+    chosen = [other if ids is None else ids for ids, other in zip(given, others, strict=True)]
+    return Frame(special, *chosen)
 
 
 def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:

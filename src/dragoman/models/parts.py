@@ -122,6 +122,7 @@ def build_softmax_attention(
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         scale=config.attention_scale,
         dropout=config.attention_dropout,
         kernel=kernel,
@@ -139,6 +140,7 @@ def build_linear_attention(config: ModelConfig, *, causal: bool) -> LinearAttent
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         causal=causal,
     )
 

@@ -98,9 +98,7 @@ def assert_same_translations(bundle: Bundle, folder: Path) -> None:
 def assert_same_scores(bundle: Bundle, translator: Any) -> None:
     assert isinstance(bundle.model, EncoderDecoder)
     targets = sources(seed=6)
-    ours = score_targets(
-        bundle.model, sources(), targets, start=SPECIAL.start, end=SPECIAL.end, batch_tokens=4096
-    )
+    ours = score_targets(bundle.model, sources(), targets, SPECIAL, batch_tokens=4096)
     results = translator.score_batch(
         [names(bundle, source) for source in sources()],
         [names(bundle, target, target=True) for target in targets],
@@ -126,9 +124,7 @@ def test_what_the_format_has_not_is_refused_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "choices", BASELINES.values(), ids=str
-)
+@pytest.mark.parametrize("choices", BASELINES.values(), ids=str)
 def test_other_architectures_are_refused(choices: dict[str, Any], tmp_path: Path) -> None:
     config = read_config({"layers": 1, "d_model": 32, "vocabulary": 290, **choices})
     bundle = Bundle(config, build_model(config), tokenizers()[:1])

@@ -140,8 +140,8 @@ def _longest(folder: Path, config: ModelConfig) -> int | None:
     both = (config.positions, config.target_positions)
     limits = [each.max_length for each in both if isinstance(each, Learned)]
     if (path := folder / "config.json").is_file():
-        ours = read_json(path, dict).get("dragoman")
-        written = ours.get("positions") if isinstance(ours, dict) else None
+        ours: Any = read_json(path, dict).get("dragoman")
+        written: Any = ours.get("positions") if isinstance(ours, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]  # as JSON holds it
         limits += [written] if isinstance(written, int) else []
     return min(limits, default=None)
 

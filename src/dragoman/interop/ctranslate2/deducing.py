@@ -6,13 +6,14 @@ attention is shown as an alignment, and maps of words to likely translations.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from dragoman.configfile import Table
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.ctranslate2.settings import Settings
 from dragoman.interop.ctranslate2.stacks import Stack, read_stack
 from dragoman.interop.ctranslate2.variables import Variables
-from dragoman.models import ModelConfig, Softmax
+from dragoman.models import ModelConfig, read_config
 
 _SPECIFICATIONS = {
     "": "encoder-decoder",
@@ -83,9 +84,10 @@ def deduce(variables: Variables, specification: str, settings: Settings) -> Dedu
     table = _table(variables, architecture, stacks)
     table["norm_eps"] = settings.eps or (1e-5 if table["norm"] == "layer" else 1e-6)
     try:
-        config = ModelConfig(**table)
+        config = read_config({key: value for key, value in table.items() if value is not None})
     except ConfigError as error:
         raise ModelError(f"{variables.path}: {error}; use another model") from None
+    assert isinstance(config, ModelConfig)  # of its architectures
     decoder = stacks.get("decoder")
     return Deduced(config, _factors(variables, stacks), decoder is not None and decoder.from_zero)
 
@@ -99,8 +101,8 @@ def _refuse_unknown(variables: Variables, architecture: str) -> None:
                 _refuse(variables, f"has {name}: {what}")
 
 
-def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) -> dict[str, Any]:
-    """Make the arguments of our record."""
+def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) -> Table:
+    """Say the choices as a recipe would; None is the default."""
     first, *rest = stacks.values()
     for other in rest:
         for key, value in first.shared.items():
@@ -108,13 +110,15 @@ def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) ->
                 problem = f"has an encoder and a decoder that differ in {key}"
                 _refuse(variables, f"{problem}: {value} and {other.shared[key]}")
     table = dict(first.shared)
-    for key in ("attention_bias", "feedforward_bias"):  # where there is none it is zero
-        table[key] = any(stack.shared[key] for stack in stacks.values())
+    for key in ("attention_bias", "attention_output_bias", "feedforward_bias"):
+        table[key] = any(stack.shared[key] for stack in stacks.values())  # zero where there is none
+    if table["attention_output_bias"] == table["attention_bias"]:
+        del table["attention_output_bias"]
     scale = table.pop("scale")
     table |= {
         "architecture": architecture,
         "layers": first.layers,
-        "attention": Softmax(scale=scale) if isinstance(scale, float) else Softmax(),
+        "attention": {"kind": "softmax", "scale": scale},
         "positions": first.positions,
     }
     for other in rest:
@@ -128,7 +132,7 @@ def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) ->
     return table
 
 
-def _encoder_alone(variables: Variables) -> dict[str, Any]:
+def _encoder_alone(variables: Variables) -> Table:
     """Say what reads an encoder, and how many kinds of segment it knows."""
     pooled = "pooler_dense/weight" in variables
     if variables.number("pooler_activation", _TANH) != _TANH:

@@ -75,17 +75,17 @@ class _Filling:
         """Write the rows of one place."""
         weight = self.weights[place.ours]
         rows = weight[place.start : place.end]
-        found = self._found(place, tuple(rows.shape))
+        found = torch.tensor(self._found(place, tuple(rows.shape)))
         if found.shape != rows.shape:
             raise ModelError(
-                f"{self.variables.path}: {place.theirs} is {found.shape}, and its place in the "
-                f"model {tuple(rows.shape)}; convert the model again"
+                f"{self.variables.path}: {place.theirs} is {tuple(found.shape)}, and its place in "
+                f"the model {tuple(rows.shape)}; convert the model again"
             )
         before = self._seen.setdefault((id(weight), place.start), place.theirs)
         if before == place.theirs:
-            rows.copy_(torch.from_numpy(found))
+            rows.copy_(found)
             self._rows[id(weight)] = self._rows.get(id(weight), 0) + rows.size(0)
-        elif not torch.equal(rows, torch.from_numpy(found)):
+        elif not torch.equal(rows, found):
             raise ModelError(
                 f"{self.variables.path}: {place.theirs} and {before} differ, and are one weight "
                 "in the model; convert the model again"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dragoman.bundle import load_tokenizers
+from dragoman.bundle import Bundle, load_tokenizers
 from dragoman.configfile import write_record
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.ctranslate2.binary import Binary, read_binary
@@ -19,7 +19,7 @@ from dragoman.interop.ctranslate2.deducing import Deduced, deduce
 from dragoman.interop.ctranslate2.filling import filled
 from dragoman.interop.ctranslate2.settings import Settings, read_settings
 from dragoman.interop.ctranslate2.variables import Variables
-from dragoman.interop.ctranslate2.vocabulary import Pieces, complete, read_pieces
+from dragoman.interop.ctranslate2.vocabulary import Pieces, complete, read_pieces, tokenizer_over
 from dragoman.interop.ctranslate2.writing import weights_digest
 from dragoman.models import ModelConfig, read_config
 from dragoman.models.build import Model
@@ -73,26 +73,45 @@ def _as_deduced(
     pieces: list[tuple[str, ...]],
 ) -> Opened:
     """Fill in what only the vocabularies say."""
-    if found.config.architecture == "encoder-decoder" and settings.target_start is None:
+    one_sided = found.config.architecture != "encoder-decoder"
+    alone = found.config.architecture == "decoder-only"
+    if not one_sided and settings.target_start is None:
         raise ModelError(
             f"{folder}: leaves it to users how a target begins, and here it is always the same; "
             "set decoder_start_token in config.json"
         )
-    sides = complete(folder, pieces, settings, from_zero=found.from_zero)
+    sides = complete(folder, pieces, settings, from_zero=found.from_zero, alone=alone)
+    if not one_sided and settings.target_start not in sides[-1].names:
+        raise ModelError(f"{folder}: has no piece {settings.target_start}, which begins a target")
     _check_sizes(folder, variables, found.config, sides)
+    special, before, after = sides[-1].special, None, None
+    if settings.source_start and not one_sided:
+        before = (_id(folder, sides[0], settings.start),)
+    if not settings.source_end and not one_sided:
+        after = ()
+    elif not one_sided and (end := _id(folder, sides[0], settings.end)) != special.end:
+        after = (end,)
     added = {"encoder": sides[0].added, "decoder": sides[-1].added}
     config = replace(
         found.config,
         vocabulary=len(sides[0].names),
         target_vocabulary=len(sides[1].names) if len(sides) == 2 else None,
-        padding=sides[-1].special.padding,
-        starts_with_padding=found.from_zero,
+        padding=special.padding,
+        starts_with_padding=found.from_zero or (alone and special.padding == special.end),
+        source_before=before,
+        source_after=after,
         output_bias=found.config.output_bias
         or (bool(sides[-1].added) and found.config.architecture != "encoder-only"),
         tied=_tied(variables, found, joint=len(sides) == 1),
     )
     model = filled(variables, config, factors=found.factors, added=added)
     return Opened(config, model, sides, settings)
+
+
+def _id(folder: Path, side: Pieces, name: str) -> int:
+    if name not in side.names:
+        raise ModelError(f"{folder}: has no piece {name}, which it adds to every source")
+    return side.names.index(name)
 
 
 def _check_sizes(
@@ -148,13 +167,13 @@ def _as_written(
     _agree(where, config, found.config)
     tokenizers = load_tokenizers(folder)
     sizes = [size for size in (config.vocabulary, config.target_vocabulary) if size is not None]
-    if [tokenizer.size for tokenizer in tokenizers] != sizes:
+    found_sizes = [tokenizer.size for tokenizer in tokenizers]
+    if found_sizes != sizes and [*dict.fromkeys(found_sizes)] != sizes:
         raise ModelError(f"{folder}: the tokenizers are not of the sizes that {where} says")
     sides = [Pieces(tuple(each.names()), each.special) for each in tokenizers]
     model = filled(variables, config)
-    exact = all(
-        variable.kind == "float32" for name, variable in binary.variables.items() if variable.shape
-    )
+    arrays = [variable for variable in binary.variables.values() if variable.shape]
+    exact = all(variable.kind == "float32" for variable in arrays)
     digest = settings.ours.get("weights")
     if exact and digest is not None and digest != weights_digest(model):
         raise ModelError(f"{variables.path}: its weights are not those written; copy it again")
@@ -196,3 +215,22 @@ def _essence(config: ModelConfig) -> dict[str, Any]:
         "segments": config.segments,
         "head": config.head if config.architecture == "encoder-only" else None,
     }
+
+
+def import_ctranslate2(folder: Path, *, tokenizer: Path | None = None) -> Bundle:
+    """Read a CTranslate2 model folder as a bundle.
+
+    Args:
+        folder: holds ``model.bin``, vocabularies and, from version 6 on, ``config.json``.
+        tokenizer: how text is cut into the pieces of the vocabulary, which the folder does not say:
+            a SentencePiece model, a ``tokenizer.json`` or BPE codes. Unless given, text comes with
+            spaces between pieces, or as single characters where all pieces are.
+
+    Raises:
+        ModelError: a file is missing or damaged, or the model computes what no choice of ours does.
+    """
+    opened = open_folder(folder)
+    if opened.tokenizers:
+        return Bundle(opened.config, opened.model, opened.tokenizers)
+    made = tuple(tokenizer_over(side, tokenizer) for side in opened.sides)
+    return Bundle(opened.config, opened.model, made)

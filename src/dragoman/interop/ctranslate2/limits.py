@@ -16,7 +16,13 @@ def beyond_ctranslate2(config: AnyConfig) -> list[Mistake]:
     if not isinstance(config, ModelConfig):
         problem = f"{config.architecture} is not written as a CTranslate2 model"
         return [Mistake("architecture", problem, "only Transformers are")]
-    return [*_attention(config), *_positions(config), *_stacks(config), *_heads(config)]
+    return [
+        *_attention(config),
+        *_positions(config),
+        *_stacks(config),
+        *_frames(config),
+        *_heads(config),
+    ]
 
 
 def _attention(config: ModelConfig) -> Iterator[Mistake]:
@@ -38,6 +44,13 @@ def _stacks(config: ModelConfig) -> Iterator[Mistake]:
         yield _missing("initialization", "the factor of deepnorm on the residual path")
     if config.embedding_width not in (None, config.d_model):
         yield _missing("embedding_width", "tables of another width than d_model")
+
+
+def _frames(config: ModelConfig) -> Iterator[Mistake]:
+    for name in ("source_before", "source_after", "target_before"):
+        ids: tuple[int, ...] | None = getattr(config, name)
+        if ids is not None and len(ids) > 1:
+            yield _missing(name, f"{len(ids)} symbols there")
 
 
 def _heads(config: ModelConfig) -> Iterator[Mistake]:

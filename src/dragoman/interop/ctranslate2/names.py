@@ -70,9 +70,9 @@ def _self_attention(
     config: ModelConfig, layer: str, own: str, positions: Positions
 ) -> Iterator[Place]:
     theirs, ours = f"{layer}/self_attention", f"{own}.attention"
-    bias = config.attention_bias
-    yield from _linear(f"{theirs}/linear_0", f"{ours}.query_key_value", bias=bias)
-    yield from _linear(f"{theirs}/linear_1", f"{ours}.output", bias=bias)
+    whole, joined = f"{ours}.query_key_value", f"{ours}.output"
+    yield from _linear(f"{theirs}/linear_0", whole, bias=config.attention_bias)
+    yield from _linear(f"{theirs}/linear_1", joined, bias=config.has_attention_output_bias)
     yield from _norm(config, f"{theirs}/layer_norm", f"{ours}_residual.norm")
     match positions:
         case Shaw(values=values):
@@ -92,7 +92,8 @@ def _cross_attention(config: ModelConfig, layer: str, own: str) -> Iterator[Plac
     whole = f"{ours}.query_key_value"
     yield from _linear(f"{theirs}/linear_0", whole, bias=bias, end=cut)
     yield from _linear(f"{theirs}/linear_1", whole, bias=bias, start=cut)
-    yield from _linear(f"{theirs}/linear_2", f"{ours}.output", bias=bias)
+    joined = f"{ours}.output"
+    yield from _linear(f"{theirs}/linear_2", joined, bias=config.has_attention_output_bias)
     yield from _norm(config, f"{theirs}/layer_norm", f"{ours}_residual.norm")
 
 

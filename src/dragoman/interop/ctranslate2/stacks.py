@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import NoReturn
 
+from dragoman.configfile import Table, write_record
 from dragoman.errors import ModelError
 from dragoman.interop.ctranslate2.parts import OWN_SINUSOIDS
 from dragoman.interop.ctranslate2.variables import Variables
-from dragoman.models import T5, Alibi, Learned, Positions, Rotary, Shaw
+from dragoman.models import Alibi
 
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}  # by number of its enumeration
 _HEADS = {"TransformerBig": 16}  # where no variable says how many; otherwise 8
@@ -20,14 +21,14 @@ class Stack:
     Args:
         layers: how many.
         factor: what embeddings are multiplied by, when it is neither 1 nor sqrt(d_model).
-        positions: how they are told apart.
+        positions: how they are told apart, as a recipe would say it.
         from_zero: whether the first vector of a text is zero.
         shared: choices that our record has once for both stacks, by its names.
     """
 
     layers: int
     factor: float
-    positions: Positions
+    positions: Table
     from_zero: bool
     shared: dict[str, object]
 
@@ -57,26 +58,32 @@ class _StackReader:
         gated = f"{first}/ffn/linear_0_noact/weight" in self.variables
         scaled, factor = self._scale(d_model)
         heads = self._heads()
-        width = int(self._agreed("head_dim", 0, cross=True))
-        if not width and d_model % heads:
+        own = int(self._agreed("head_dim", 0, cross=True))
+        width = own or d_model // heads
+        if width < 1 or (not own and d_model % heads):
             self._refuse(f"has {heads} heads, which do not divide its width {d_model}")
         self._ignore()
         return Stack(
             layers=self.layers,
             factor=factor,
-            positions=self._positions(width or d_model // heads),
+            positions=self._positions(width),
             from_zero=bool(self._choice("start_from_zero_embedding", 0)),
             shared={
                 "d_model": d_model,
                 "heads": heads,
                 "kv_heads": self._groups(heads),
-                "d_k": None if width * heads in (0, d_model) else width,
-                "scale": self._attention_scale(width or d_model // heads),
+                "d_k": None if width * heads == d_model else width,
+                "scale": self._attention_scale(width),
                 "d_ff": self._size(f"{first}/ffn/linear_0/weight", 0),
                 "feedforward": "gated" if gated else "plain",
-                "feedforward_bias": self.variables.any(self.name, "/ffn/linear_", "/bias"),
+                "feedforward_bias": self._any("/ffn/linear_"),
                 "activation": self._activation(),
-                "attention_bias": self.variables.any(self.name, "attention/linear_", "/bias"),
+                "attention_bias": self._any(
+                    "self_attention/linear_0", "/attention/linear_0", "/attention/linear_1"
+                ),
+                "attention_output_bias": self._any(
+                    "self_attention/linear_1", "/attention/linear_2"
+                ),
                 "norm": "layer" if f"{first}/ffn/layer_norm/beta" in self.variables else "rms",
                 "norm_order": "pre" if self._choice("pre_norm", 1) else "post",
                 "final_norm": f"{self.name}/layer_norm/gamma" in self.variables,
@@ -134,7 +141,7 @@ class _StackReader:
             return bool(value), 1.0
         return False, value
 
-    def _positions(self, width: int) -> Positions:
+    def _positions(self, width: int) -> Table:
         """Say how positions are told apart; what is in attention comes before what is added."""
         first = f"{self.name}/layer_0/self_attention"
         alibi = bool(self._choice("alibi", 0))
@@ -144,28 +151,30 @@ class _StackReader:
         if len(inside) + (turned >= 0) + alibi > 1:
             self._refuse("tells positions apart in two ways")
         if alibi:
-            return Alibi()
+            return write_record(Alibi())
         if turned >= 0:
             return self._rotary(turned, width)
         if not inside:
             table = f"{self.name}/position_encodings/encodings"
             added = table in self.variables
-            return Learned(max_length=self._size(table, 0)) if added else OWN_SINUSOIDS
+            if not added:
+                return write_record(OWN_SINUSOIDS)
+            return {"kind": "learned", "max_length": self._size(table, 0)}
         rows = self._size(inside[0], 0)
         if inside[0] == relative[0]:
             values = f"{first}/relative_position_values" in self.variables
-            return Shaw(clip=(rows - 1) // 2, values=values)
+            return {"kind": "shaw", "clip": (rows - 1) // 2, "values": values}
         farthest = int(self._agreed("relative_attention_max_distance", 128))
-        return T5(buckets=rows, max_distance=farthest)
+        return {"kind": "t5", "buckets": rows, "max_distance": farthest}
 
-    def _rotary(self, turned: float, width: int) -> Rotary:
+    def _rotary(self, turned: float, width: int) -> Table:
         if turned not in (0, width):
             self._refuse(f"turns {turned:g} of the {width} numbers of a head")
         if self._agreed("rotary_scaling_type", -1) != -1:
             self._refuse("stretches the positions of rotary embeddings")
         inside = self._agreed("rotary_interleave", 1)
         base = self._agreed("rotary_base", 10_000.0)
-        return Rotary(layout="interleaved" if inside else "half", base=base)
+        return {"kind": "rotary", "layout": "interleaved" if inside else "half", "base": base}
 
     def _choice(self, key: str, default: float) -> float:
         """Read a number of this stack; up to revision 4 both had it together."""
@@ -188,6 +197,10 @@ class _StackReader:
         if len(found) > 1:
             self._refuse(f"has layers that differ in {key}")
         return found.pop()
+
+    def _any(self, *products: str) -> bool:
+        """Whether one of these products has a bias in some layer."""
+        return any(self.variables.any(f"{self.name}/layer_", each, "/bias") for each in products)
 
     def _size(self, name: str, dimension: int) -> int:
         shape = self.variables.shape(name)

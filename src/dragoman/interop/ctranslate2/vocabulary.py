@@ -1,12 +1,12 @@
 """The pieces of a CTranslate2 folder by id, and which of them are control symbols."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import ModelError
-from dragoman.interop.ctranslate2.settings import Settings, read_json
-from dragoman.tokenization import SpecialIds
+from dragoman.interop.ctranslate2.settings import Json, Settings, read_json
+from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds, Tokenizer
 
 _PADDING = ("<blank>", "<pad>", "[PAD]", "<PAD>")
 _STARTS, _ENDS = ("<s>", "[CLS]"), ("</s>", "[SEP]")
@@ -55,18 +55,21 @@ def read_pieces(folder: Path, settings: Settings, *, one_sided: bool) -> list[tu
 
 
 def complete(
-    path: Path, sides: list[tuple[str, ...]], settings: Settings, *, from_zero: bool
+    path: Path, sides: list[tuple[str, ...]], settings: Settings, *, from_zero: bool, alone: bool
 ) -> list[Pieces]:
     """Find the control symbols; padding gets an id of its own where there is none for it.
+
+    A decoder alone needs none: what stands behind the pieces of a text is never looked at.
 
     Args:
         path: of the folder, for messages.
         sides: pieces by id, of one side or two.
         settings: which symbols there are.
         from_zero: whether targets begin with a vector of zeros, which is that of padding.
+        alone: whether the model is a decoder alone.
 
     Raises:
-        ModelError: a symbol is not among the pieces, or users have to say how a target begins.
+        ModelError: a symbol is not among the pieces.
     """
     common = [
         number
@@ -76,16 +79,53 @@ def complete(
     padding = max(map(len, sides))
     if common and not from_zero:
         padding = common[0]
+    elif alone and not from_zero:
+        padding = _special(path, sides[0], settings, 0).end
     made: list[Pieces] = []
     for side in sides:
         added = max(0, padding + 1 - len(side))
-        names = [*side, *(_ADDED.format(number) for number in range(1, added)), "<pad>"]
-        names = names[: len(side) + added] if added else list(side)
+        names = [*side, *(_ADDED.format(number) for number in range(1, added))]
+        names += [_free(side)] * (added > 0)
         special = _special(path, side, settings, padding)
         if from_zero:
             special = SpecialIds(padding, padding, special.end, special.unknown)
         made.append(Pieces(tuple(names), special, added))
     return made
+
+
+def tokenizer_over(side: Pieces, file: Path | None) -> Tokenizer:
+    """Make a tokenizer that gives the ids of a vocabulary.
+
+    Args:
+        side: its pieces by id.
+        file: how text is cut; None is by spaces, or into characters where all pieces are.
+
+    Raises:
+        ModelError: the file is none that is read here, or damaged.
+    """
+    if file is not None:
+        raise ModelError(f"{file}: is no tokenizer that is read here")
+    texts = [name for number, name in enumerate(side.names) if number not in astuple(side.special)]
+    single = all(len(name) == 1 for name in texts)
+    characters = {"pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False}
+    settings: Json = {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Split", **characters} if single else {"type": "WhitespaceSplit"},
+        "decoder": {"type": "Fuse"} if single else None,
+        "model": {
+            "type": "WordLevel",
+            "vocab": {name: number for number, name in enumerate(side.names)},
+            "unk_token": side.names[side.special.unknown],
+        },
+    }
+    return ImportedTokenizer(settings, Imported(special=side.special, names=side.names))
+
+
+def _free(names: tuple[str, ...]) -> str:
+    """Name padding as no piece is."""
+    return next(name for name in ("<pad>", *_PADDING, "<padding>") if name not in names)
 
 
 def _special(path: Path, names: tuple[str, ...], settings: Settings, padding: int) -> SpecialIds:

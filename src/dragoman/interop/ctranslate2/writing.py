@@ -7,6 +7,7 @@ the library. Inside a model folder, ``engine = "ctranslate2"`` runs it.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,9 +16,10 @@ from torch import nn
 from dragoman.atomic import new_folder
 from dragoman.bundle import Bundle, model_weights, save_tokenizers
 from dragoman.configfile import write_record
+from dragoman.data import Frame
 from dragoman.decoding import CTranslate2Engine, load_ctranslate2
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
-from dragoman.interop.ctranslate2.limits import beyond_ctranslate2
+from dragoman.interop.ctranslate2.limits import CHANGE, beyond_ctranslate2
 from dragoman.interop.ctranslate2.parts import OWN_SINUSOIDS, transformer
 from dragoman.interop.named_weights import NamedWeights
 from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Sinusoidal
@@ -101,7 +103,9 @@ def read_ctranslate2(
     if model.digest != weights_digest(bundle.model):
         raise ModelError(f"{inside}: was not written from the weights beside it; {write}")
     assert isinstance(bundle.model, EncoderDecoder)  # no other is written
-    return CTranslate2Engine(bundle.model, model)
+    frame = bundle.frame
+    added = len(frame.source_before), len(frame.source_after)
+    return CTranslate2Engine(bundle.model, model, added)
 
 
 def weights_digest(model: nn.Module) -> str:
@@ -128,8 +132,7 @@ def _describe(spec: Any, bundle: Bundle, positions: int) -> None:
     spec.config.bos_token = target[special.start]
     spec.config.eos_token = target[special.end]
     if bundle.config.architecture == "encoder-decoder":
-        spec.config.decoder_start_token = target[special.start]
-        spec.config.add_source_eos = True
+        _describe_frame(spec.config, bundle.frame, source, target)
     spec.config.layer_norm_epsilon = bundle.config.norm_eps
     both = (bundle.config.positions, bundle.config.target_positions)
     limits = [limit for each in both if (limit := _limit(each, positions)) is not None]
@@ -139,6 +142,25 @@ def _describe(spec: Any, bundle: Bundle, positions: int) -> None:
         "model": write_record(bundle.config),
     }
     spec.config.add_attribute("dragoman", ours)
+
+
+def _describe_frame(
+    config: Any, frame: Frame, source: Sequence[str], target: Sequence[str]
+) -> None:
+    """Say what the library puts around a source and before a target.
+
+    Raises:
+        ConfigError: sources end with another symbol than targets.
+    """
+    ends = [source[each] for each in frame.source_after]
+    if ends not in ([], [config.eos_token]):
+        problem = f"sources end with {ends[0]}, and the CTranslate2 format knows {config.eos_token}"
+        raise ConfigError("source_after", problem, CHANGE).inside("model")
+    config.add_source_eos = bool(ends)
+    config.add_source_bos = bool(frame.source_before)
+    if frame.source_before:
+        config.bos_token = source[frame.source_before[0]]
+    config.decoder_start_token = target[frame.target_before[0]]
 
 
 def _limit(positions: Positions, written: int) -> int | None:
