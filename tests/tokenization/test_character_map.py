@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.tokenization import Tokenizer, TokenizerConfig, learn_bpe
 from dragoman.tokenization.character_map import character_map, replacements
-from dragoman.tokenization.sentencepiece_writing import sentencepiece_model
+from dragoman.tokenization.sentencepiece_writing import to_sentencepiece
 
 library = pytest.importorskip("sentencepiece", reason="needs sentencepiece, which tests have")
 
@@ -31,7 +31,7 @@ SENTENCES = (
 @cache
 def written(form: Form) -> tuple[Tokenizer, Any]:
     tokenizer = learn_bpe(["der hund"] * 3, TokenizerConfig(size=280, normal_form=form))
-    model = sentencepiece_model(tokenizer)
+    model = to_sentencepiece(tokenizer)
     return tokenizer, library.SentencePieceProcessor(model_proto=model)
 
 

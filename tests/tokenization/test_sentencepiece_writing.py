@@ -12,7 +12,7 @@ from dragoman.tokenization import (
     TokenizerConfig,
     learn_tokenizer,
     read_existing,
-    sentencepiece_model,
+    to_sentencepiece,
     with_languages,
 )
 from dragoman.tokenization.sentencepiece_model import parse_sentencepiece_model
@@ -58,7 +58,7 @@ def learnt(name: str) -> Tokenizer:
 
 
 def processor(tokenizer: Tokenizer) -> Any:
-    return library.SentencePieceProcessor(model_proto=sentencepiece_model(tokenizer))
+    return library.SentencePieceProcessor(model_proto=to_sentencepiece(tokenizer))
 
 
 def generated(count: int) -> list[str]:
@@ -108,7 +108,7 @@ def test_a_file_of_the_library_comes_out_as_it_went_in(name: str) -> None:
 
 def test_what_is_written_is_read_by_our_reader() -> None:
     tokenizer = learnt("unigram-whole")
-    file = parse_sentencepiece_model(sentencepiece_model(tokenizer))
+    file = parse_sentencepiece_model(to_sentencepiece(tokenizer))
     assert (file.algorithm, file.rule, file.has_rules) == ("unigram", "nfc", True)
     assert [each.text.replace("▁", " ") for each in file.pieces] == tokenizer.names()
     types = {each.text: each.type for each in file.pieces}
@@ -132,18 +132,18 @@ def test_what_is_written_is_read_by_our_reader() -> None:
 def test_what_it_has_nothing_like_is_refused_by_name(choices: dict[str, Any], place: str) -> None:
     tokenizer = learn_tokenizer(LINES, TokenizerConfig(**{"size": 420, **choices}))
     with pytest.raises(ConfigError, match=f"^{place}: .*SentencePiece"):
-        sentencepiece_model(tokenizer)
+        to_sentencepiece(tokenizer)
 
 
 def test_its_sign_for_a_space_cannot_be_text() -> None:
     tokenizer = learn_tokenizer([*LINES, "a▁b a▁b"], TokenizerConfig(size=420))
     with pytest.raises(ConfigError, match="pieces: the piece '▁' holds what SentencePiece writes"):
-        sentencepiece_model(tokenizer)
+        to_sentencepiece(tokenizer)
 
 
 def test_tags_of_target_languages_are_refused() -> None:
     with pytest.raises(ConfigError, match="languages: no text can hold the tag"):
-        sentencepiece_model(with_languages(learnt("bpe"), ["de", "fr"]))
+        to_sentencepiece(with_languages(learnt("bpe"), ["de", "fr"]))
 
 
 def test_pieces_over_bytes_are_refused(tmp_path: Any) -> None:
@@ -158,4 +158,4 @@ def test_pieces_over_bytes_are_refused(tmp_path: Any) -> None:
     backend.save(str(tmp_path / "tokenizer.json"))
     tokenizer = read_existing(tmp_path / "tokenizer.json", TokenizerConfig())
     with pytest.raises(ConfigError, match="kind: pieces over bytes have no place"):
-        sentencepiece_model(tokenizer)
+        to_sentencepiece(tokenizer)

@@ -27,9 +27,13 @@ from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tok
 from dragoman.tokenization.packing import Packed, Packer
 from dragoman.tokenization.packing_pool import pack_all
 from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
-from dragoman.tokenization.sentencepiece_writing import beyond_sentencepiece, sentencepiece_model
+from dragoman.tokenization.sentencepiece_model import (
+    SentencePieceModel,
+    parse_sentencepiece_model,
+)
+from dragoman.tokenization.sentencepiece_writing import beyond_sentencepiece, to_sentencepiece
 from dragoman.tokenization.stretches import NormalForm
-from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer
+from dragoman.tokenization.tokenizer import Json, SpecialIds, Tokenizer
 from dragoman.tokenization.unigram import learn_unigram
 from dragoman.tokenization.wordpiece import (
     WordPieceMerge,
@@ -46,6 +50,7 @@ __all__ = [
     "Draw",
     "Imported",
     "ImportedTokenizer",
+    "Json",
     "LatticeSampling",
     "MergeDropout",
     "NormalForm",
@@ -53,6 +58,7 @@ __all__ = [
     "Packer",
     "Pair",
     "Sampling",
+    "SentencePieceModel",
     "SpecialIds",
     "SubwordSampler",
     "TargetTokenizer",
@@ -78,10 +84,11 @@ __all__ = [
     "pack_all",
     "pair_draws",
     "pair_score",
+    "parse_sentencepiece_model",
     "read_existing",
-    "sentencepiece_model",
     "spelled_before",
     "split_word",
+    "to_sentencepiece",
     "tokenizer_from_json",
     "with_languages",
 ]

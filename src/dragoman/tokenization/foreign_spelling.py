@@ -34,11 +34,13 @@ class Spelling:
         self._prefix = kinds["WordPiece"]["prefix"] if "WordPiece" in kinds else None
         self._suffix = kinds["BPEDecoder"]["suffix"] if "BPEDecoder" in kinds else None
         self._apart = not steps
+        self._joins = any(step.get("pattern") == {"Regex": r"@@\z"} for step in steps)
+        self._ends_words = settings["model"].get("end_of_word_suffix") or ""
         self._space = "Metaspace" in kinds or any(
             step["type"] == "Replace" and step["content"] == " " for step in steps
         )
         self._falls_back = "ByteFallback" in kinds
-        leads = self._prefix is not None or self._apart or self._space
+        leads = self._prefix is not None or self._apart or (self._space and not self._joins)
         self.lead = " " if leads and _leads(steps) else ""
         self._normalizer = _text_normalizer(settings)
 
@@ -62,7 +64,16 @@ class Spelling:
             return piece.replace(self._suffix, " ")
         if self._apart:
             return f" {piece}"
+        if self._joins:
+            return piece.removesuffix("@@") if piece.endswith("@@") else f"{piece} "
         return piece.replace(SPACE, " ") if self._space else piece
+
+    def cut_name(self, piece: str) -> str:
+        """Name a piece of another list as the file does that cuts text."""
+        if not (self._joins and self._ends_words):
+            return piece
+        goes_on = piece.endswith("@@")
+        return piece.removesuffix("@@") if goes_on else piece + self._ends_words
 
     def shown(self, piece: str) -> str:
         """Write a piece for display: a space as a space, a byte as ``<0xE2>``."""
@@ -103,7 +114,8 @@ def _leads(steps: list[Json]) -> bool:
         metaspace = kinds["Metaspace"]
         scheme = metaspace.get("prepend_scheme", "always")
         return scheme != "never" and metaspace.get("add_prefix_space", True)
-    return not steps or "WordPiece" in kinds or "Strip" in kinds
+    trims = any(step["type"] == "Replace" and step["content"] == "" for step in steps)
+    return not steps or "WordPiece" in kinds or "Strip" in kinds or trims
 
 
 def _text_normalizer(settings: Json) -> tokenizers.normalizers.Normalizer | None:

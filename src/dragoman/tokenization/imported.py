@@ -96,8 +96,8 @@ class ImportedTokenizer(Tokenizer):
         }
         self._ids: dict[str, int] | None = None
         if imported.names is not None:
-            text = ((name, number) for number, name in enumerate(names) if number not in ids)
-            self._ids = dict(text)
+            text = ((number, name) for number, name in enumerate(names) if number not in ids)
+            self._ids = {self._spelling.cut_name(name): number for number, name in text}
 
     @property
     def lossless(self) -> bool:

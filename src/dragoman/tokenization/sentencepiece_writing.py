@@ -33,7 +33,7 @@ _CHARACTERS = r"[\s\S]"  # the cut of the kind "character"
 HINT = "learn a vocabulary of the kind bpe or unigram, and train with it"
 
 
-def sentencepiece_model(tokenizer: Tokenizer) -> bytes:
+def to_sentencepiece(tokenizer: Tokenizer) -> bytes:
     """Write what a ``.model`` file holds; ids and pieces are those of ``tokenizer``.
 
     Raises:

@@ -16,7 +16,7 @@ from dragoman.interop.argos import write_argos
 from dragoman.interop.argos.agreeing import refuse_other_cuts
 from dragoman.interop.ctranslate2.limits import beyond_ctranslate2
 from dragoman.models import build_model, read_config
-from dragoman.tokenization import TokenizerConfig, learn_tokenizer, sentencepiece_model
+from dragoman.tokenization import TokenizerConfig, learn_tokenizer, to_sentencepiece
 from tests.fixtures import ENGLISH, GERMAN
 from tests.interop.argos.bundles import package, writing_bundle
 from tests.interop.models import our_search, random_bundle, sources, tokenizers
@@ -145,9 +145,9 @@ def test_a_language_is_not_translated_to_itself(tmp_path: Path) -> None:
 
 def test_a_file_that_cuts_otherwise_is_refused() -> None:
     tokenizer, other = tokenizers()
-    refuse_other_cuts(tokenizer, sentencepiece_model(tokenizer))
+    refuse_other_cuts(tokenizer, to_sentencepiece(tokenizer))
     with pytest.raises(ModelError, match=r"SentencePiece cuts .* into .*, the vocabulary into"):
-        refuse_other_cuts(other, sentencepiece_model(tokenizer))
+        refuse_other_cuts(other, to_sentencepiece(tokenizer))
 
 
 def test_without_sentencepiece_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ from dragoman.interop.argos.archive import MODEL, PIECES, Package, unpacked
 from dragoman.interop.ctranslate2.importing import Opened, open_folder
 from dragoman.interop.ctranslate2.settings import Settings
 from dragoman.interop.ctranslate2.vocabulary import read_pieces
+from dragoman.interop.vocabulary import tokenizer_of_pieces
 from dragoman.models import ModelConfig
-from dragoman.tokenization import Tokenizer, sentencepiece_model
+from dragoman.tokenization import Tokenizer, to_sentencepiece
 from dragoman.tokenization.existing_pieces import SPACE
 from dragoman.tokenization.sentencepiece_model import (
     parse_sentencepiece_model,
@@ -48,7 +49,7 @@ def _compare(package: Package, tokenizers: tuple[Tokenizer, ...], settings: Sett
     """See that the files Argos Translate reads hold the vocabulary that lies beside the weights."""
     theirs = read_sentencepiece_model(package.folder / PIECES)
     try:
-        ours = parse_sentencepiece_model(sentencepiece_model(tokenizers[0]))
+        ours = parse_sentencepiece_model(to_sentencepiece(tokenizers[0]))
     except ConfigError as error:
         raise ModelError(f"the vocabulary is none that a package holds ({error})") from None
     if theirs.pieces != ours.pieces or theirs.rule != ours.rule:
@@ -60,7 +61,9 @@ def _compare(package: Package, tokenizers: tuple[Tokenizer, ...], settings: Sett
 
 
 def _foreign(package: Package, opened: Opened) -> tuple[Tokenizer, ...]:
-    raise NotImplementedError
+    """Use the vocabulary of another program: pieces of the model, cut as SentencePiece does."""
+    cut = package.folder / PIECES
+    return tuple(tokenizer_of_pieces(each.names, each.special, cut=cut) for each in opened.sides)
 
 
 def _inside(error: ModelError, package: Package) -> str:

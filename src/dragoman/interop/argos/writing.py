@@ -32,7 +32,7 @@ from dragoman.interop.argos.language_names import language_name
 from dragoman.interop.argos.limits import refuse_beyond_argos
 from dragoman.interop.argos.line_cutter import LONG, line_cutter
 from dragoman.interop.ctranslate2 import Quantization, write_ctranslate2
-from dragoman.tokenization import sentencepiece_model
+from dragoman.tokenization import to_sentencepiece
 from dragoman.tokenization.existing_pieces import SPACE
 
 Sentences = Literal["lines", "client"]
@@ -74,7 +74,7 @@ def write_argos(
         raise ConfigError("sentences", f"{sentences!r} is not a choice", f"choose {choices}")
     languages = (source_language, target_language)
     refuse_beyond_argos(bundle, languages)
-    pieces = sentencepiece_model(bundle.source_tokenizer)
+    pieces = to_sentencepiece(bundle.source_tokenizer)
     refuse_other_cuts(bundle.source_tokenizer, pieces)
     folder = f"translate-{source_language}_{target_language}-1_0"
     with _room(path) as room:
