@@ -98,7 +98,7 @@ def test_a_file_of_the_library_comes_out_as_it_went_in(name: str) -> None:
     other = processor(tokenizer)
     texts = [
         "The old man reads the book.",
-        "Young dogs are walking along the road, day by day.",
+        "The dogs are walking along the road, day by day.",
         "<b>She</b> talks to the old woman in the house",
     ]
     for text in texts:

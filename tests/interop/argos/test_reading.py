@@ -7,6 +7,7 @@ import stat
 import struct
 import warnings
 import zipfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,8 @@ import torch
 from dragoman.bundle import model_weights
 from dragoman.errors import ModelError
 from dragoman.interop.argos import archive, read_argos
+from dragoman.translator import Translator
+from tests.fixtures import ENGLISH, GERMAN
 from tests.interop.argos.bundles import package, writing_bundle
 
 pytest.importorskip("ctranslate2", reason="needs ctranslate2: the extra ct2")
@@ -63,6 +66,40 @@ def test_what_was_written_comes_back_to_the_bit(joint: bool, tmp_path: Path) -> 
     again = tmp_path / "again"
     again.mkdir()
     assert package(again, back).read_bytes() == path.read_bytes()
+
+
+def foreign() -> dict[str, bytes]:
+    """Make the package of another program: nothing in it is ours."""
+    files = {name: data for name, data in members().items() if "tokenizer.json" not in name}
+    for name in ("metadata.json", "model/config.json"):
+        table = json.loads(files[f"{ROOT}/{name}"])
+        del table["dragoman"]
+        files[f"{ROOT}/{name}"] = json.dumps(table).encode()
+    return files
+
+
+def test_packages_of_other_programs_translate_as_they_do(tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    sentencepiece = pytest.importorskip("sentencepiece")
+    path = tmp_path / "x.argosmodel"
+    path.write_bytes(packed(foreign()))
+    bundle = read_argos(path)
+    with zipfile.ZipFile(path) as found:
+        found.extractall(tmp_path)  # ours
+    model = ctranslate2.Translator(str(tmp_path / ROOT / "model"))
+    cutter = sentencepiece.SentencePieceProcessor(
+        model_file=str(tmp_path / ROOT / "sentencepiece.model")
+    )
+    translator = Translator(bundle)
+    for text in [*GERMAN, *ENGLISH, "der  hund </s> 🦊"]:
+        pieces = cutter.encode(text, out_type=str)
+        names = bundle.source_tokenizer.names()
+        assert [names[number] for number in bundle.source_tokenizer.encode(text)] == pieces
+        (theirs,) = model.translate_batch(
+            [pieces], beam_size=1, min_decoding_length=0, max_decoding_length=20
+        )
+        (ours,) = translator.translate([text], beam=1, max_length=20)
+        assert ours.text == cutter.decode_pieces(theirs.hypotheses[0])
 
 
 def refused(folder: Path, data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,18 +263,27 @@ READ = [
 
 @pytest.mark.parametrize("name", READ)
 @pytest.mark.parametrize("protocol", [0, 4])
+@pytest.mark.parametrize("maker", [members, foreign])
 def test_a_pickle_in_place_of_a_file_is_refused_and_does_not_run(
-    name: str, protocol: int, tmp_path: Path
+    maker: Callable[[], dict[str, bytes]], name: str, protocol: int, tmp_path: Path
 ) -> None:
-    mark = tmp_path / "mark"
+    if f"{ROOT}/{name}" not in maker():
+        return
+    mark, path = tmp_path / "mark", tmp_path / "x.argosmodel"
     poison = pickle.dumps(Trap(mark), protocol)
-    (tmp_path / "x.argosmodel").write_bytes(packed({**members(), f"{ROOT}/{name}": poison}))
+    path.write_bytes(packed({**maker(), f"{ROOT}/{name}": poison}))
     with pytest.raises(ModelError, match=rf"x\.argosmodel: .*{name.rsplit('/')[-1]}"):
-        read_argos(tmp_path / "x.argosmodel")
-    (tmp_path / "x.argosmodel").write_bytes(poison)
-    with pytest.raises(ModelError, match=r"x\.argosmodel: damaged"):
-        read_argos(tmp_path / "x.argosmodel")
+        read_argos(path)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("protocol", [0, 4])
+def test_a_pickle_in_place_of_the_package_is_refused(protocol: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.argosmodel"
+    path.write_bytes(pickle.dumps(Trap(tmp_path / "mark"), protocol))
+    with pytest.raises(ModelError, match=r"x\.argosmodel: damaged"):
+        read_argos(path)
+    assert not (tmp_path / "mark").exists()
 
 
 def test_files_that_are_not_read_do_not_matter(tmp_path: Path) -> None:
