@@ -10,7 +10,7 @@ import pytest
 from dragoman.bundle import Bundle
 from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.argos import ArgosClient, as_argos, comparable_search
-from dragoman.interop.argos.client import LONGEST
+from dragoman.interop.argos.parts import LONGEST
 from dragoman.translator import Translator
 from tests.fixtures import ENGLISH, GERMAN
 from tests.interop.argos.bundles import package, writing_bundle

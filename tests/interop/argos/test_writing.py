@@ -15,7 +15,7 @@ from dragoman.errors import ConfigError, MissingExtraError, ModelError
 from dragoman.interop.argos import write_argos
 from dragoman.interop.argos.agreeing import refuse_other_cuts
 from dragoman.interop.ctranslate2.limits import beyond_ctranslate2
-from dragoman.models import build_model, read_config
+from dragoman.models import Learned, ModelConfig, build_model, read_config
 from dragoman.tokenization import TokenizerConfig, learn_tokenizer, to_sentencepiece
 from tests.fixtures import ENGLISH, GERMAN
 from tests.interop.argos.bundles import package, writing_bundle
@@ -84,6 +84,7 @@ def test_sentences_may_be_left_to_the_client(tmp_path: Path) -> None:
 
 
 def nothing_is_written(folder: Path, bundle: Bundle, message: str, **options: Any) -> None:
+    folder.mkdir(exist_ok=True)
     languages = {"source_language": "de", "target_language": "en", **options}
     with pytest.raises(ConfigError, match=message):
         write_argos(folder / "x.argosmodel", bundle, **languages)
@@ -93,10 +94,23 @@ def nothing_is_written(folder: Path, bundle: Bundle, message: str, **options: An
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_choices_of_a_model_are_written_or_refused_by_name(name: str, tmp_path: Path) -> None:
     bundle = random_bundle(TRANSFORMERS[name])
-    if mistakes := beyond_ctranslate2(bundle.config):
-        nothing_is_written(tmp_path, bundle, rf"^model\.{mistakes[0].place}: ")
+    config = bundle.config
+    assert isinstance(config, ModelConfig)
+    places = [mistake.place for mistake in beyond_ctranslate2(config)]
+    if any(isinstance(each, Learned) for each in (config.positions, config.target_positions)):
+        places.append("positions")  # by hand: those of the table are few
+    if places:
+        nothing_is_written(tmp_path, bundle, rf"^model\.{places[0]}: ")
     else:
         assert package(tmp_path, bundle).exists()
+
+
+def test_many_learned_positions_are_enough(tmp_path: Path) -> None:
+    learned = {"kind": "learned", "max_length": 512}
+    assert package(tmp_path, random_bundle({"positions": learned})).exists()
+    learned["max_length"] = 511
+    message = "model.positions: Argos Translate fails on text of more than 511 pieces"
+    nothing_is_written(tmp_path / "x", random_bundle({"positions": learned}), message)
 
 
 @pytest.mark.parametrize("architecture", ["decoder-only", "encoder-only"])

@@ -23,9 +23,8 @@ from dragoman.decoding import BeamSearch
 from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.argos import running_argos
 from dragoman.interop.argos.line_cutter import cut_line
+from dragoman.interop.argos.parts import changed
 from dragoman.tokenization import Tokenizer
-
-LONGEST = 256  # pieces of a translation
 
 
 def comparable_search(beam: int) -> BeamSearch:
@@ -48,12 +47,7 @@ def as_argos(
     lines = [cut_line(line) for line in text.split("\n")]
     found = iter(translate([sentence for line in lines for sentence in line]))
     ids = [[number for _ in line for number in next(found)] for line in lines]
-    return "\n".join(_changed(tokenizer.decode(line)) for line in ids).lstrip("\n")
-
-
-def _changed(line: str) -> str:
-    """Change a line as it changes what its model writes."""
-    return line.replace("▁", " ").replace("_", " ").removeprefix(" ")
+    return "\n".join(changed(tokenizer.decode(line)) for line in ids).lstrip("\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

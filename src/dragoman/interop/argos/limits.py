@@ -6,9 +6,11 @@ from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError, Mistake
 from dragoman.interop.argos.language_names import check_language_code
 from dragoman.interop.ctranslate2.limits import beyond_ctranslate2
-from dragoman.models import ModelConfig
+from dragoman.models import AnyConfig, Learned, ModelConfig
 from dragoman.tokenization import beyond_sentencepiece
 from dragoman.tokenization.tokenizer import BYTE_PIECES
+
+_LEAST = 512  # positions: it writes 256 pieces at most, and reads lines of up to 500 characters
 
 
 def refuse_beyond_argos(bundle: Bundle, languages: tuple[str, str]) -> None:
@@ -45,6 +47,18 @@ def _model(bundle: Bundle) -> Iterator[Mistake]:
     for mistake in beyond_ctranslate2(config):
         place = f"model.{mistake.place}"
         yield Mistake(place, mistake.problem, mistake.hint)
+    yield from _positions(config)
+
+
+def _positions(config: AnyConfig) -> Iterator[Mistake]:
+    """Refuse few positions: Argos Translate does not ask how many pieces a model takes."""
+    if not isinstance(config, ModelConfig):
+        return
+    for positions in {config.positions, config.target_positions}:
+        if isinstance(positions, Learned) and positions.max_length < _LEAST:
+            problem = f"Argos Translate fails on text of more than {positions.max_length} pieces"
+            hint = f"train with {_LEAST} or more, or with sinusoidal positions"
+            yield Mistake("model.positions", problem, hint)
 
 
 def _vocabularies(bundle: Bundle) -> Iterator[Mistake]:
