@@ -1,0 +1,147 @@
+"""What was written as ONNX, run by onnxruntime: a side of a certificate.
+
+Nothing is read of a folder whose files are not those that its ``config.json`` names by their
+SHA-256; ``README.md`` alone may change, and is not read.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dragoman.bundle import Bundle, load_tokenizers
+from dragoman.decoding import BeamSearch, Symbols, search
+from dragoman.errors import ConfigError, ModelError
+from dragoman.interop.ctranslate2 import weights_digest
+from dragoman.interop.onnx.description import CONFIG, frame, read_description
+from dragoman.interop.onnx.graph import Graph
+from dragoman.interop.onnx.limits import beyond_onnx
+from dragoman.interop.onnx.session import OnnxGraph, OnnxSession, padded
+from dragoman.interop.onnx.whole import ENCODER, STEP, graphs_of
+from dragoman.models import ModelConfig
+from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+
+Output = NDArray[np.float32]
+
+
+class OnnxTranslator:
+    """An encoder and a step of a decoder; see ``Side``.
+
+    Args:
+        encoder: sources to what the decoder reads.
+        step: the decoder.
+        bundle: says which ids are symbols.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(self, encoder: OnnxGraph, step: OnnxGraph, bundle: Bundle) -> None:
+        assert isinstance(bundle.model, EncoderDecoder)
+        self.encoder, self.step = encoder, step
+        self.special, self.frame = bundle.target_tokenizer.special, frame(bundle)
+        self.padding = bundle.model.padding
+        limits = (bundle.model.max_source_length, bundle.model.max_target_length)
+        self.longest = min((limit for limit in limits if limit is not None), default=None)
+
+    def start(self, sources: Sequence[Sequence[int]]) -> OnnxSession:
+        """Read bare sources together."""
+        before, after = self.frame["source_before"], self.frame["source_after"]
+        source = padded([[*before, *ids, *after] for ids in sources], self.padding)
+        return OnnxSession.start(self.encoder, self.step, source)
+
+    def log_probs(self, source: Sequence[int], target: Sequence[int]) -> Output:
+        """Score bare ids: (T + 1, V)."""
+        before = self.frame["target_before"]
+        logits, _ = self.start([source]).feed(np.array([[*before, *target]], np.int64))
+        wanted = torch.as_tensor(logits[0, len(before) - 1 :])
+        return wanted.log_softmax(-1).numpy()
+
+    def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
+        """Search for bare ids; the best log-probability a piece, the end symbol included."""
+        config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0)
+        return self.search([source], config, [max_length])[0]
+
+    def search(
+        self, sources: Sequence[Sequence[int]], config: BeamSearch, limits: Sequence[int]
+    ) -> list[list[int]]:
+        """Translate bare ids together, as Dragoman searches; nothing where nothing is possible."""
+        special = self.special
+        banned = {special.padding, special.start} - {special.end}
+        symbols = Symbols(special.start, special.end, (*banned,))
+        found = search(self.start(sources), config, symbols, limits)
+        return [list(each[0].ids) if each else [] for each in found]
+
+
+class OnnxReader:
+    """A model of one text; see ``Reader``.
+
+    Args:
+        graph: the encoder, or the step of the decoder.
+        bundle: the model.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(self, graph: OnnxGraph, bundle: Bundle) -> None:
+        assert isinstance(bundle.model, CausalLM | EncoderOnly)
+        self.graph, self.longest = graph, bundle.model.max_length
+
+    def outputs(self, ids: Sequence[int]) -> Output:
+        """Give what the model computes for ids, symbols included: (L, V), (L, D) or (C,)."""
+        row = np.array([ids], np.int64)
+        feed = {"ids": row, "position": np.array(0), "segments": np.zeros_like(row)}
+        return self._first({**feed, **self.graph.nothing(1)})
+
+    def outputs_of_image(self, image: Output) -> Output:
+        """Give what the model computes for an image, (height, width, channels)."""
+        return self._first({"images": image[None]})
+
+    def _first(self, feed: dict[str, NDArray[np.generic]]) -> Output:
+        return self.graph.run(feed)[self.graph.outputs[0]][0]
+
+
+def open_onnx(
+    folder: Path, bundle: Bundle, *, threads: int | None = None
+) -> OnnxTranslator | OnnxReader:
+    """Load what ``write_onnx`` wrote of a bundle.
+
+    Args:
+        folder: holds graphs, tokenizers and ``config.json``.
+        bundle: that it was written from.
+        threads: that onnxruntime may use; as many as there are cores unless given.
+
+    Raises:
+        ModelError: a file is missing, damaged, exchanged or of another model.
+        ConfigError: no such model is written as ONNX.
+        MissingExtraError: onnxruntime is not installed.
+    """
+    mistakes = beyond_onnx(bundle.config)
+    if mistakes:
+        raise ConfigError.together(mistakes).inside("model")
+    described = read_description(folder)
+    if described.get("weights") != weights_digest(bundle):
+        raise ModelError(f"{folder / CONFIG}: weights: are of another model; export again")
+    if bundle.tokenizers:
+        load_tokenizers(folder)
+    model = bundle.model
+    assert isinstance(bundle.config, ModelConfig)
+    assert isinstance(model, EncoderDecoder | CausalLM | EncoderOnly)
+    loaded = {
+        name: _load(folder / f"{name}.onnx", graph, threads)
+        for name, graph in graphs_of(bundle.config, model).items()
+    }
+    if isinstance(model, EncoderDecoder):
+        return OnnxTranslator(loaded[ENCODER], loaded[STEP], bundle)
+    (graph,) = loaded.values()
+    return OnnxReader(graph, bundle)
+
+
+def _load(path: Path, graph: Graph, threads: int | None) -> OnnxGraph:
+    """Load a graph and see that it takes and gives what this model's does."""
+    loaded = OnnxGraph(path, threads=threads)
+    inputs = {port.name: port.shape for port in graph.inputs}
+    if loaded.inputs != inputs or loaded.outputs != tuple(port.name for port in graph.outputs):
+        raise ModelError(f"{path}: takes or gives something else than this model; export again")
+    return loaded
