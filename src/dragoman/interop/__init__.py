@@ -7,11 +7,15 @@ from dragoman.interop.ctranslate2 import (
     write_ctranslate2,
 )
 from dragoman.interop.marian import to_marian
+from dragoman.interop.onnx import beyond_onnx, open_onnx, write_onnx
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
     "Quantization",
+    "beyond_onnx",
+    "open_onnx",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",
+    "write_onnx",
 ]

@@ -57,6 +57,25 @@ def save_graph(path: Path, graph: Graph, *, largest: int = LARGEST) -> list[Path
     return files
 
 
+def with_parts(path: Path, aside: Path) -> None:
+    """Write a graph once more, with what comes out of each part as further outputs.
+
+    Args:
+        path: what ``save_graph`` wrote.
+        aside: in the same folder, so that weights beside the graph are found.
+    """
+    onnx = library()
+    model = onnx.load(path, load_external_data=False)
+    known = {port.name for port in model.graph.output}
+    for node in model.graph.node:
+        if node.op_type == "Identity" and node.output[0] not in known:
+            kind = ELEMENT_TYPES["float32"]
+            model.graph.output.append(
+                onnx.helper.make_tensor_value_info(node.output[0], kind, None)
+            )
+    aside.write_bytes(model.SerializeToString())
+
+
 def _model(onnx: Any, name: str, graph: Graph, tensors: list[Any]) -> Any:
     helper = onnx.helper
     nodes = [

@@ -16,7 +16,7 @@ from dragoman.interop.named_weights import NamedWeights
 OPSET = 17  # of 2022: the first with LayerNormalization, so that old clients run it too
 
 Value = str
-Kind = Literal["float32", "float64", "int64", "bool"]
+Kind = Literal["float32", "float64", "int32", "int64", "bool"]
 Attribute = int | float | str | list[int]
 Array = NDArray[Any]  # Any: of each kind
 
@@ -109,6 +109,11 @@ class Graph:
         self.nodes.append(Node("Identity", (value,), (port.name,), {}))
         self.outputs.append(port)
 
+    def mark(self, name: str, x: Value) -> Value:
+        """Give a value the name of the part that it comes out of, to be found in the file."""
+        self.nodes.append(Node("Identity", (x,), (name,), {}))
+        return name
+
     def weight(
         self, parameter: Tensor, *, rows: slice = slice(None), transposed: bool = False
     ) -> Value:
@@ -180,4 +185,10 @@ class Graph:
 
 
 # Numbers of onnx.TensorProto.DataType, which its format fixes.
-ELEMENT_TYPES: Mapping[Kind, int] = {"float32": 1, "int64": 7, "bool": 9, "float64": 11}
+ELEMENT_TYPES: Mapping[Kind, int] = {
+    "float32": 1,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float64": 11,
+}

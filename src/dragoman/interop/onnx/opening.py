@@ -4,6 +4,7 @@ Nothing is read of a folder whose files are not those that its ``config.json`` n
 SHA-256; ``README.md`` alone may change, and is not read.
 """
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,9 +17,10 @@ from dragoman.decoding import BeamSearch, Symbols, search
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.ctranslate2 import weights_digest
 from dragoman.interop.onnx.description import CONFIG, frame, read_description
+from dragoman.interop.onnx.files import with_parts
 from dragoman.interop.onnx.graph import Graph
 from dragoman.interop.onnx.limits import beyond_onnx
-from dragoman.interop.onnx.session import OnnxGraph, OnnxSession, padded
+from dragoman.interop.onnx.session import Array, OnnxGraph, OnnxSession, padded
 from dragoman.interop.onnx.whole import ENCODER, STEP, graphs_of
 from dragoman.models import ModelConfig
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
@@ -47,21 +49,28 @@ class OnnxTranslator:
 
     def start(self, sources: Sequence[Sequence[int]]) -> OnnxSession:
         """Read bare sources together."""
-        before, after = self.frame["source_before"], self.frame["source_after"]
-        source = padded([[*before, *ids, *after] for ids in sources], self.padding)
-        return OnnxSession.start(self.encoder, self.step, source)
+        return OnnxSession.start(self.encoder, self.step, self._source(sources))
 
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> Output:
         """Score bare ids: (T + 1, V)."""
-        before = self.frame["target_before"]
-        logits, _ = self.start([source]).feed(np.array([[*before, *target]], np.int64))
-        wanted = torch.as_tensor(logits[0, len(before) - 1 :])
+        logits, _ = self.start([source]).feed(self._target(target))
+        wanted = torch.as_tensor(logits[0, -1 - len(target) :])
         return wanted.log_softmax(-1).numpy()
 
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Search for bare ids; the best log-probability a piece, the end symbol included."""
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0)
         return self.search([source], config, [max_length])[0]
+
+    def layers(self, source: Sequence[int], target: Sequence[int]) -> dict[str, Output]:
+        """Give what comes out of inputs, layers and generator, by our names, (positions, width)."""
+        framed, ids = self._source([source]), self._target(target)
+        memory = _showing_parts(self.encoder).run({"source": framed})
+        feed = {"ids": ids, "position": np.array(0), **memory, **self.step.nothing(1)}
+        given = _showing_parts(self.step).run(feed)
+        usual = {*self.encoder.outputs, *self.step.outputs}
+        parts = {name: x[0] for name, x in {**memory, **given}.items() if name not in usual}
+        return {**parts, "generator": given["logits"][0]}
 
     def search(
         self, sources: Sequence[Sequence[int]], config: BeamSearch, limits: Sequence[int]
@@ -72,6 +81,13 @@ class OnnxTranslator:
         symbols = Symbols(special.start, special.end, (*banned,))
         found = search(self.start(sources), config, symbols, limits)
         return [list(each[0].ids) if each else [] for each in found]
+
+    def _source(self, sources: Sequence[Sequence[int]]) -> Array:
+        before, after = self.frame["source_before"], self.frame["source_after"]
+        return padded([[*before, *ids, *after] for ids in sources], self.padding)
+
+    def _target(self, target: Sequence[int]) -> Array:
+        return np.array([[*self.frame["target_before"], *target]], np.int64)
 
 
 class OnnxReader:
@@ -136,6 +152,16 @@ def open_onnx(
         return OnnxTranslator(loaded[ENCODER], loaded[STEP], bundle)
     (graph,) = loaded.values()
     return OnnxReader(graph, bundle)
+
+
+def _showing_parts(graph: OnnxGraph) -> OnnxGraph:
+    """Load a graph that gives what comes out of each of its parts, too."""
+    aside = graph.path.with_name(f".parts-{os.getpid()}.onnx")
+    try:
+        with_parts(graph.path, aside)
+        return OnnxGraph(aside, threads=1)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _load(path: Path, graph: Graph, threads: int | None) -> OnnxGraph:

@@ -86,7 +86,10 @@ class Places:
         """Give what is added to the embeddings of the queries, (Q, D)."""
         match positions:
             case LearnedPositions(table=table):
-                return self.g("Gather", self.g.weight(table), self.positions(), axis=0)
+                # onnxruntime makes a slice of a range, which would cut off what has no vector in
+                # silence; with another kind of integer between them it looks up, and refuses.
+                index = self.g.cast(self.positions(), "int32")
+                return self.g("Gather", self.g.weight(table), index, axis=0)
             case SinusoidalPositions():
                 return self._sinusoids(positions)
             case _:

@@ -59,12 +59,12 @@ def embed_patches(g: Graph, layer: PatchInput, images: Value, size: tuple[int, i
 
 def encode(g: Graph, encoder: Encoder, x: Value, visible: Value | None, places: Places) -> Value:
     """Transform (B, L, D) by the left stack."""
-    for layer in encoder.layers:
+    for number, layer in enumerate(encoder.layers):
         assert isinstance(layer, EncoderLayer)
         h = opened(g, layer.attention_residual, x)
         y = attend_to_self(g, layer.attention, h, visible, places)
         x = closed(g, layer.attention_residual, x, y)
-        x = _position_wise(g, layer, x)
+        x = g.mark(f"encoder.layers.{number}", _position_wise(g, layer, x))
     return x if encoder.final_norm is None else norm(g, encoder.final_norm, x)
 
 
@@ -114,7 +114,7 @@ def step(
             y = read(g, layer.cross_attention, side_by_side, memory[0][number], memory[1])
             y = g("Reshape", y, g("Shape", x))
             x = closed(g, layer.cross_attention_residual, x, y)
-        x = _position_wise(g, layer, x)
+        x = g.mark(f"decoder.layers.{number}", _position_wise(g, layer, x))
     x = x if decoder.final_norm is None else norm(g, decoder.final_norm, x)
     return x, present
 

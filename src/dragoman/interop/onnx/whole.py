@@ -59,16 +59,13 @@ def _encoder(parameters: ParameterNames, model: EncoderDecoder) -> Graph:
     source = g.feed("source", "int64", ("sources", "source_length"), meaning)
     visible = _real(g, source, model.padding)
     places = _whole_sequence(g, source)
-    x = embed(g, model.source_input, source, places)
+    x = g.mark("source_input", embed(g, model.source_input, source, places))
     x = encode(g, model.encoder, x, g.unsqueeze(visible, 1, 2), places)
     port = Port("source_visible", "bool", ("sources", "source_length"), "which pieces are real")
     g.give(port, visible)
     known = project_for(g, model.decoder, x, g.unsqueeze(visible, 1, 2))
-    for number, (layer, values) in enumerate(
-        zip(decoder_layers(model.decoder), known, strict=True)
-    ):
-        for port, value in zip(_memory_ports(number, layer), values, strict=True):
-            g.give(port, value)
+    for number, layer in enumerate(decoder_layers(model.decoder)):
+        _give(g, _memory_ports(number, layer), known[number])
     return g
 
 
@@ -84,19 +81,15 @@ def _step(parameters: ParameterNames, model: EncoderDecoder | CausalLM) -> Graph
     ]
     inputs = model.target_input if isinstance(model, EncoderDecoder) else model.input
     places = _after(g, ids, position, model.decoder, past)
-    x = embed(g, inputs, ids, places)
+    x = g.mark("target_input", embed(g, inputs, ids, places))
     x, present = step(g, model.decoder, x, past, places, memory)
     pieces = model.generator.table.size(0)
     meaning = "scores of the piece after each, before the softmax"
-    g.give(
-        Port("logits", "float32", ("rows", "new", pieces), meaning), logits(g, model.generator, x)
-    )
-    for number, (layer, known) in enumerate(
-        zip(decoder_layers(model.decoder), present, strict=True)
-    ):
+    port = Port("logits", "float32", ("rows", "new", pieces), meaning)
+    g.give(port, logits(g, model.generator, x))
+    for number, layer in enumerate(decoder_layers(model.decoder)):
         ports = known_ports(layer.attention, f"present.{number}", "rows", "present")
-        for port, value in zip(ports, known, strict=True):
-            g.give(port, value)
+        _give(g, ports, present[number])
     return g
 
 
@@ -150,6 +143,11 @@ def _memory_ports(number: int, layer: DecoderLayer) -> tuple[Port, Port]:
 def _fed(g: Graph, ports: tuple[Port, Port]) -> Known:
     first, second = (g.feed(port.name, port.kind, port.shape, port.meaning) for port in ports)
     return first, second
+
+
+def _give(g: Graph, ports: tuple[Port, Port], known: Known) -> None:
+    for port, value in zip(ports, known, strict=True):
+        g.give(port, value)
 
 
 def _real(g: Graph, ids: Value, padding: int) -> Value:
