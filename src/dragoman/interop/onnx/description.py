@@ -2,6 +2,7 @@
 
 ```
 format, version   that this is such a folder
+quantization      how matrices and tables are kept
 dragoman          every choice of the model, the table [model]
 special_ids       ids of the symbols; languages: ids that ask for one, in front of a source
 frame             ids around a source and before a target
@@ -18,7 +19,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from dragoman.bundle import Bundle, library_versions
 from dragoman.configfile import Table, write_record
@@ -27,6 +28,7 @@ from dragoman.interop.ctranslate2 import weights_digest
 from dragoman.interop.onnx.graph import OPSET, Graph, Port
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 
+Quantization = Literal["float32", "int8"]
 FORMAT, VERSION = "dragoman-onnx", 1
 CONFIG = "config.json"
 _SIZES = {
@@ -41,7 +43,9 @@ _SIZES = {
 }
 
 
-def describe(bundle: Bundle, graphs: Mapping[str, Graph], folder: Path) -> Table:
+def describe(
+    bundle: Bundle, quantization: Quantization, graphs: Mapping[str, Graph], folder: Path
+) -> Table:
     """Say what lies in ``folder``."""
     files = sorted(file for file in folder.iterdir() if file.is_file())
     described: Table = {
@@ -49,6 +53,7 @@ def describe(bundle: Bundle, graphs: Mapping[str, Graph], folder: Path) -> Table
         "version": VERSION,
         "opset": OPSET,
         "architecture": bundle.config.architecture,
+        "quantization": quantization,
         "dragoman": write_record(bundle.config),
     }
     if bundle.tokenizers:

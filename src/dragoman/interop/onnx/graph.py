@@ -15,8 +15,12 @@ from dragoman.interop.named_weights import NamedWeights
 
 OPSET = 17  # of 2022: the first with LayerNormalization, so that old clients run it too
 
+# Not 127: processors without VNNI add two products with activations of up to 255 in 16 bits, and
+# would cut off what is above 32,767.
+LARGEST_INTEGER = 63
+
 Value = str
-Kind = Literal["float32", "float64", "int32", "int64", "bool"]
+Kind = Literal["float32", "float64", "uint8", "int8", "int32", "int64", "bool"]
 Attribute = int | float | str | list[int]
 Array = NDArray[Any]  # Any: of each kind
 
@@ -71,6 +75,7 @@ class Graph:
 
     Args:
         parameters: where weights come from.
+        int8: whether matrices and tables are kept as integers of 8 bits.
         inputs: what clients feed.
         outputs: what they get.
         nodes: the operators.
@@ -78,6 +83,7 @@ class Graph:
     """
 
     parameters: ParameterNames
+    int8: bool = False
     inputs: list[Port] = field(default_factory=list[Port])
     outputs: list[Port] = field(default_factory=list[Port])
     nodes: list[Node] = field(default_factory=list[Node])
@@ -134,6 +140,17 @@ class Graph:
             self.arrays[name] = np.ascontiguousarray(array.T if transposed else array)
         return name
 
+    def whole_numbers(self, parameter: Tensor, *, rows: slice = slice(None)) -> tuple[Value, Value]:
+        """Put in a matrix (out, in) as integers of 8 bits, with a factor for each row, (out, 1)."""
+        name, array = self.parameters.take(parameter)
+        name += f"[{rows.start}:{rows.stop}]" if rows != slice(None) else ""
+        array = array[rows]
+        scales = np.abs(array).max(1, keepdims=True) / LARGEST_INTEGER
+        scales[scales == 0] = 1.0
+        self.arrays[f"{name}.int8"] = np.rint(array / scales).astype(np.int8)
+        self.arrays[f"{name}.scale"] = scales
+        return f"{name}.int8", f"{name}.scale"
+
     def constant(self, numbers: ArrayLike, kind: Kind = "float32") -> Value:
         """Put in numbers; equal ones are kept once."""
         array = np.array(numbers, dtype=kind)
@@ -187,6 +204,8 @@ class Graph:
 # Numbers of onnx.TensorProto.DataType, which its format fixes.
 ELEMENT_TYPES: Mapping[Kind, int] = {
     "float32": 1,
+    "uint8": 2,
+    "int8": 3,
     "int32": 6,
     "int64": 7,
     "bool": 9,

@@ -6,6 +6,7 @@ SHA-256; ``README.md`` alone may change, and is not read.
 
 import os
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,9 @@ class OnnxTranslator:
         bundle: says which ids are symbols.
     """
 
-    name = "onnxruntime"
-
     def __init__(self, encoder: OnnxGraph, step: OnnxGraph, bundle: Bundle) -> None:
         assert isinstance(bundle.model, EncoderDecoder)
+        self.name = f"onnxruntime {version('onnxruntime')}, encoder and decoder"
         self.encoder, self.step = encoder, step
         self.special, self.frame = bundle.target_tokenizer.special, frame(bundle)
         self.padding = bundle.model.padding
@@ -98,10 +98,10 @@ class OnnxReader:
         bundle: the model.
     """
 
-    name = "onnxruntime"
-
     def __init__(self, graph: OnnxGraph, bundle: Bundle) -> None:
         assert isinstance(bundle.model, CausalLM | EncoderOnly)
+        kind = "decoder" if isinstance(bundle.model, CausalLM) else "encoder"
+        self.name = f"onnxruntime {version('onnxruntime')}, {kind}"
         self.graph, self.longest = graph, bundle.model.max_length
 
     def outputs(self, ids: Sequence[int]) -> Output:

@@ -24,6 +24,7 @@ from dragoman.nn import (
 )
 
 ALL_ROWS = slice(None)
+TINY = 1e-30  # instead of zero, where a vector has nothing but zeros
 
 
 def unknown(part: object) -> ModelError:
@@ -35,8 +36,36 @@ def product(
     g: Graph, x: Value, weight: Tensor, bias: Tensor | None, *, rows: slice = ALL_ROWS
 ) -> Value:
     """Multiply (..., in) by ``rows`` of a matrix (out, in) and add a bias, if there is one."""
-    y = g("MatMul", x, g.weight(weight, rows=rows, transposed=True))
+    if g.int8:
+        y = _product_of_integers(g, x, *g.whole_numbers(weight, rows=rows))
+    else:
+        y = g("MatMul", x, g.weight(weight, rows=rows, transposed=True))
     return y if bias is None else g("Add", y, g.weight(bias, rows=rows))
+
+
+def _product_of_integers(g: Graph, x: Value, weight: Value, scales: Value) -> Value:
+    """Multiply (..., in) by integers (out, in) with a factor for each row, (out, 1).
+
+    Each vector becomes integers, too, with a factor of its own, so that the rest of a batch does
+    not matter to it.
+    """
+    turned = g.transpose(weight, 1, 0)
+    largest = g("ReduceMax", g("Abs", x), axes=[-1], keepdims=1)
+    scale = g("Div", g("Max", largest, g.constant(TINY)), g.constant(127.0))
+    moved = g("Add", g("Round", g("Div", x, scale)), g.constant(128.0))
+    sums = g("MatMulInteger", g.cast(moved, "uint8"), turned, g.constant(128, "uint8"))
+    # One factor after the other: of their product onnxruntime 1.32 makes an operator of its own,
+    # which for a factor for each vector forgets the bias.
+    return g("Mul", g("Mul", g.cast(sums, "float32"), scale), g.reshape(scales, -1))
+
+
+def look_up(g: Graph, table: Tensor, index: Value) -> Value:
+    """Give the rows of a table that integers of any shape name."""
+    if not g.int8:
+        return g("Gather", g.weight(table), index, axis=0)
+    weight, scales = g.whole_numbers(table)
+    rows = g.cast(g("Gather", weight, index, axis=0), "float32")
+    return g("Mul", rows, g("Gather", scales, index, axis=0))
 
 
 def linear(g: Graph, layer: nn.Linear, x: Value) -> Value:
@@ -105,5 +134,8 @@ def logits(g: Graph, generator: Generator, x: Value) -> Value:
     """Score every piece (section 3.4)."""
     x = x if generator.projection is None else linear(g, generator.projection, x)
     # One copy of the table serves embedding and output; runtimes turn it around when they load.
-    y = g("MatMul", x, g.transpose(g.weight(generator.table), 1, 0))
+    if g.int8:
+        y = _product_of_integers(g, x, *g.whole_numbers(generator.table))
+    else:
+        y = g("MatMul", x, g.transpose(g.weight(generator.table), 1, 0))
     return y if generator.bias is None else g("Add", y, g.weight(generator.bias))

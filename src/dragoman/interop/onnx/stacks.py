@@ -11,7 +11,16 @@ from dragoman.interop.onnx.attention import (
     read,
 )
 from dragoman.interop.onnx.graph import Graph, Port, Value
-from dragoman.interop.onnx.parts import activate, closed, feed_forward, linear, logits, norm, opened
+from dragoman.interop.onnx.parts import (
+    activate,
+    closed,
+    feed_forward,
+    linear,
+    logits,
+    look_up,
+    norm,
+    opened,
+)
 from dragoman.interop.onnx.places import Places
 from dragoman.nn import (
     ClassHead,
@@ -153,7 +162,7 @@ def _first(g: Graph, x: Value) -> Value:
 
 
 def _vectors(g: Graph, embedding: Embedding, ids: Value) -> Value:
-    x = g("Gather", g.weight(embedding.table), ids, axis=0)
+    x = look_up(g, embedding.table, ids)
     x = x if embedding.projection is None else linear(g, embedding.projection, x)
     return x if embedding.scale == 1 else g("Mul", x, g.constant(embedding.scale))
 

@@ -34,27 +34,35 @@ ENCODER, STEP = "encoder", "decoder_step"
 
 
 def graphs_of(
-    config: ModelConfig, model: EncoderDecoder | CausalLM | EncoderOnly
+    config: ModelConfig, model: EncoderDecoder | CausalLM | EncoderOnly, *, int8: bool = False
 ) -> dict[str, Graph]:
     """Make the graphs of a model by name.
+
+    Args:
+        config: its choices.
+        model: its weights.
+        int8: whether matrices and tables are kept as integers of 8 bits.
 
     Raises:
         ModelError: a weight is in none of them.
     """
     parameters = ParameterNames(model)
+
+    def graph() -> Graph:
+        return Graph(parameters, int8)
+
     match model:
         case EncoderDecoder():
-            graphs = {ENCODER: _encoder(parameters, model), STEP: _step(parameters, model)}
+            graphs = {ENCODER: _encoder(graph(), model), STEP: _step(graph(), model)}
         case CausalLM():
-            graphs = {STEP: _step(parameters, model)}
+            graphs = {STEP: _step(graph(), model)}
         case EncoderOnly():
-            graphs = {ENCODER: _encoder_only(parameters, model, config)}
+            graphs = {ENCODER: _encoder_only(graph(), model, config)}
     parameters.weights.refuse_left("ONNX")
     return graphs
 
 
-def _encoder(parameters: ParameterNames, model: EncoderDecoder) -> Graph:
-    g = Graph(parameters)
+def _encoder(g: Graph, model: EncoderDecoder) -> Graph:
     meaning = "pieces of each source and the end symbol, padded on the right"
     source = g.feed("source", "int64", ("sources", "source_length"), meaning)
     visible = _real(g, source, model.padding)
@@ -69,8 +77,7 @@ def _encoder(parameters: ParameterNames, model: EncoderDecoder) -> Graph:
     return g
 
 
-def _step(parameters: ParameterNames, model: EncoderDecoder | CausalLM) -> Graph:
-    g = Graph(parameters)
+def _step(g: Graph, model: EncoderDecoder | CausalLM) -> Graph:
     meaning = "next pieces of each row, the start symbol first"
     ids = g.feed("ids", "int64", ("rows", "new"), meaning)
     position = g.feed("position", "int64", (), "how many pieces were fed before")
@@ -93,8 +100,7 @@ def _step(parameters: ParameterNames, model: EncoderDecoder | CausalLM) -> Graph
     return g
 
 
-def _encoder_only(parameters: ParameterNames, model: EncoderOnly, config: ModelConfig) -> Graph:
-    g = Graph(parameters)
+def _encoder_only(g: Graph, model: EncoderOnly, config: ModelConfig) -> Graph:
     if isinstance(model.input, PatchInput):
         images = config.images
         assert images is not None

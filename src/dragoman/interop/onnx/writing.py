@@ -16,12 +16,13 @@ modules takes half a minute, holds fewer choices, and cuts sinusoids off at the 
 
 import json
 from pathlib import Path
+from typing import get_args
 
 from dragoman.atomic import new_folder, write_text
 from dragoman.bundle import Bundle, save_tokenizers
 from dragoman.errors import ConfigError
 from dragoman.interop.onnx.card import card
-from dragoman.interop.onnx.description import CONFIG, describe
+from dragoman.interop.onnx.description import CONFIG, Quantization, describe
 from dragoman.interop.onnx.files import LARGEST, library, save_graph
 from dragoman.interop.onnx.limits import beyond_onnx
 from dragoman.interop.onnx.whole import graphs_of
@@ -29,32 +30,43 @@ from dragoman.models import ModelConfig
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
 
 
-def write_onnx(folder: Path, bundle: Bundle, *, largest: int = LARGEST) -> None:
+def write_onnx(
+    folder: Path,
+    bundle: Bundle,
+    *,
+    quantization: Quantization = "float32",
+    largest: int = LARGEST,
+) -> None:
     """Write a folder that onnxruntime runs; it appears whole or not at all.
-
-    Numbers are kept and computed in float32.
 
     Args:
         folder: its name; one that is there is replaced.
         bundle: a Transformer of any choice.
+        quantization: how weights are kept: ``float32``, or matrices and tables as ``int8`` with
+            a factor for each row; those products are then of integers, all else in float32.
         largest: most bytes of weights inside one graph; more lie in a file beside it.
 
     Raises:
-        ConfigError: a choice of the model has no form there, all of them at once.
+        ConfigError: a choice of the model has no form there, all of them at once; or the
+            quantization is not known.
         MissingExtraError: the library ``onnx`` is not installed.
         OSError: the folder cannot be written, or the disk is full.
     """
+    if quantization not in get_args(Quantization):
+        choices = ", ".join(get_args(Quantization))
+        problem = f"{quantization!r} is not a choice"
+        raise ConfigError("quantization", problem, f"choose from {choices}")
     mistakes = beyond_onnx(bundle.config)
     if mistakes:
         raise ConfigError.together(mistakes).inside("model")
     assert isinstance(bundle.config, ModelConfig)
     assert isinstance(bundle.model, EncoderDecoder | CausalLM | EncoderOnly)
     library()
-    graphs = graphs_of(bundle.config, bundle.model)
+    graphs = graphs_of(bundle.config, bundle.model, int8=quantization == "int8")
     with new_folder(folder) as aside:
         for name, graph in graphs.items():
             save_graph(aside / f"{name}.onnx", graph, largest=largest)
         save_tokenizers(aside, bundle.tokenizers)
-        described = describe(bundle, graphs, aside)
+        described = describe(bundle, quantization, graphs, aside)
         write_text(aside / CONFIG, json.dumps(described, indent=2) + "\n")
         write_text(aside / "README.md", card(bundle, graphs))
