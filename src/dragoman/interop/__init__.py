@@ -3,6 +3,8 @@
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
+    import_ctranslate2,
+    open_ctranslate2,
     read_ctranslate2,
     write_ctranslate2,
 )
@@ -13,6 +15,8 @@ __all__ = [
     "CTRANSLATE2_FOLDER",
     "Quantization",
     "beyond_onnx",
+    "import_ctranslate2",
+    "open_ctranslate2",
     "open_onnx",
     "read_ctranslate2",
     "to_marian",

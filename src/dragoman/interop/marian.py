@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError, MissingExtraError, Mistake
-from dragoman.interop.named_weights import NamedWeights
+from dragoman.interop.named_weights import NamedWeights, added_sinusoids
 from dragoman.models import Learned, ModelConfig, Sinusoidal, Softmax
-from dragoman.nn import sinusoids
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_tanh": "gelu_new", "silu": "swish"}
 _POSITIONS = 2048  # sinusoids written
@@ -132,7 +131,7 @@ def _fill(theirs: Any, weights: NamedWeights, config: ModelConfig, rows: int) ->
 
 def _positions(weights: NamedWeights, inputs: str, config: ModelConfig, rows: int) -> Tensor:
     if isinstance(config.positions, Sinusoidal):
-        return sinusoids(torch.arange(rows), config.d_model, layout=config.positions.layout)
+        return added_sinusoids(config.positions, rows, config.d_model)
     return _tensor(weights, f"{inputs}.positions.table")
 
 

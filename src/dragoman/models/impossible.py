@@ -28,6 +28,7 @@ def impossible_choices(config: "ModelConfig") -> list[Mistake]:
         *_attention(config),
         *_tables(config),
         *_stacks(config),
+        *_frames(config),
         *_heads_of_encoders(config),
     ]
 
@@ -73,6 +74,9 @@ def _positions(config: "ModelConfig") -> Iterator[Mistake]:
             below = config.d_model // step * step
             near = " or ".join(str(width) for width in (below, below + step) if width)
             yield Mistake("d_model", problem, f"try {near}")
+        elif isinstance(positions, Sinusoidal) and config.d_model < 4 and positions.rate != "paper":
+            problem = f"{positions.rate} needs two pairs, and d_model is {config.d_model}"
+            yield Mistake(f"{name}.rate", problem, "set it to paper")
         elif isinstance(positions, Rotary) and config.head_width % 2:
             problem = f"rotary positions turn pairs, and a head is {config.head_width} wide"
             yield Mistake(name, problem, f"set d_k = {config.head_width + 1}")
@@ -120,6 +124,23 @@ def _stacks(config: "ModelConfig") -> Iterator[Mistake]:
     if config.initialization == "deepnorm" and config.norm_order == "pre":
         problem = "deepnorm is for norms after the sum"
         yield Mistake("initialization", problem, 'set norm_order = "post", or try depth-scaled')
+
+
+def _frames(config: "ModelConfig") -> Iterator[Mistake]:
+    vocabularies = {
+        "source_before": config.vocabulary,
+        "source_after": config.vocabulary,
+        "target_before": config.target_vocabulary or config.vocabulary,
+    }
+    for name, size in vocabularies.items():
+        ids: tuple[int, ...] | None = getattr(config, name)
+        if ids is None:
+            continue
+        if config.architecture != "encoder-decoder":
+            yield Mistake(name, "is for encoder-decoder", "leave it out")
+        elif size is not None and max(ids, default=0) >= size:
+            problem = f"{max(ids)} is no id of a vocabulary of {size:,}"
+            yield Mistake(name, problem, f"ids are 0 to {size - 1}")
 
 
 def _heads_of_encoders(config: "ModelConfig") -> Iterator[Mistake]:

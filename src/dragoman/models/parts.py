@@ -48,8 +48,8 @@ def build_added_positions(
 ) -> SinusoidalPositions | LearnedPositions | None:
     """Build the part that is added to embeddings; None where positions live in attention."""
     match positions:
-        case Sinusoidal(layout=layout):
-            return SinusoidalPositions(config.d_model, layout=layout)
+        case Sinusoidal(layout=layout, first=first, rate=rate):
+            return SinusoidalPositions(config.d_model, layout=layout, first=first, rate=rate)
         case Learned(max_length=max_length):
             return LearnedPositions(max_length, config.d_model)
         case Shaw() | T5() | Rotary() | Alibi() | NoPositions():
@@ -122,6 +122,7 @@ def build_softmax_attention(
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         scale=config.attention_scale,
         dropout=config.attention_dropout,
         kernel=kernel,
@@ -139,6 +140,7 @@ def build_linear_attention(config: ModelConfig, *, causal: bool) -> LinearAttent
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         causal=causal,
     )
 

@@ -86,6 +86,7 @@ def _build_causal_lm(config: ModelConfig) -> CausalLM:
         build_decoder(config, cross_attention=False),
         build_generator(config, embedding),
         padding=config.padding,
+        starts_with_padding=config.starts_with_padding,
     )
 
 

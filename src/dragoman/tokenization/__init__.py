@@ -16,6 +16,12 @@ from dragoman.tokenization.config import (
 )
 from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
+from dragoman.tokenization.imported import (
+    Imported,
+    ImportedTokenizer,
+    load_tokenizer,
+    tokenizer_from_json,
+)
 from dragoman.tokenization.languages import language_piece, with_languages
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
 from dragoman.tokenization.packing import Packed, Packer
@@ -37,6 +43,8 @@ from dragoman.tokenization.wordpiece_counts import learn_wordpiece_fast
 __all__ = [
     "BytePairMerge",
     "Draw",
+    "Imported",
+    "ImportedTokenizer",
     "LatticeSampling",
     "MergeDropout",
     "NormalForm",
@@ -64,11 +72,13 @@ __all__ = [
     "learn_unigram",
     "learn_wordpiece",
     "learn_wordpiece_fast",
+    "load_tokenizer",
     "pack_all",
     "pair_draws",
     "pair_score",
     "read_existing",
     "spelled_before",
     "split_word",
+    "tokenizer_from_json",
     "with_languages",
 ]

@@ -69,7 +69,7 @@ def describe(
         "sizes": {name: _SIZES[name] for name in _sizes_in(graphs)},
         "graphs": {name: _graph(name, graph) for name, graph in graphs.items()},
         "files": {file.name: digest(file) for file in files},
-        "weights": weights_digest(bundle),
+        "weights": weights_digest(bundle.model),
         "versions": library_versions(),
     }
 
@@ -83,10 +83,11 @@ def frame(bundle: Bundle) -> dict[str, list[int]]:
         case EncoderOnly():
             return {"source_before": [special.start], "source_after": [special.end]}
         case _:
+            framed = bundle.frame
             return {
-                "source_before": [],
-                "source_after": [special.end],
-                "target_before": [special.start],
+                "source_before": [*framed.source_before],
+                "source_after": [*framed.source_after],
+                "target_before": [*framed.target_before],
             }
 
 

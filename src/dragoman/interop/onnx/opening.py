@@ -6,6 +6,7 @@ SHA-256; ``README.md`` alone may change, and is not read.
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from dragoman.bundle import Bundle, load_tokenizers
 from dragoman.decoding import BeamSearch, Symbols, search
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.ctranslate2 import weights_digest
-from dragoman.interop.onnx.description import CONFIG, frame, read_description
+from dragoman.interop.onnx.description import CONFIG, read_description
 from dragoman.interop.onnx.files import with_parts
 from dragoman.interop.onnx.graph import Graph
 from dragoman.interop.onnx.limits import beyond_onnx
@@ -42,8 +43,7 @@ class OnnxTranslator:
         assert isinstance(bundle.model, EncoderDecoder)
         self.name = f"onnxruntime {version('onnxruntime')}, encoder and decoder"
         self.encoder, self.step = encoder, step
-        self.special, self.frame = bundle.target_tokenizer.special, frame(bundle)
-        self.padding = bundle.model.padding
+        self.frame = bundle.frame
         limits = (bundle.model.max_source_length, bundle.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
 
@@ -76,18 +76,18 @@ class OnnxTranslator:
         self, sources: Sequence[Sequence[int]], config: BeamSearch, limits: Sequence[int]
     ) -> list[list[int]]:
         """Translate bare ids together, as Dragoman searches; nothing where nothing is possible."""
-        special = self.special
-        banned = {special.padding, special.start} - {special.end}
-        symbols = Symbols(special.start, special.end, (*banned,))
-        found = search(self.start(sources), config, symbols, limits)
+        unknown = self.frame.special.unknown  # other programs write it where it is likely
+        symbols = Symbols.of(self.frame)
+        banned = tuple(each for each in symbols.banned if each != unknown)
+        found = search(self.start(sources), config, replace(symbols, banned=banned), limits)
         return [list(each[0].ids) if each else [] for each in found]
 
     def _source(self, sources: Sequence[Sequence[int]]) -> Array:
-        before, after = self.frame["source_before"], self.frame["source_after"]
-        return padded([[*before, *ids, *after] for ids in sources], self.padding)
+        rows = [self.frame.source(ids) for ids in sources]
+        return padded(rows, self.frame.special.padding)
 
     def _target(self, target: Sequence[int]) -> Array:
-        return np.array([[*self.frame["target_before"], *target]], np.int64)
+        return np.array([self.frame.target_in(target)], np.int64)
 
 
 class OnnxReader:
@@ -137,7 +137,7 @@ def open_onnx(
     if mistakes:
         raise ConfigError.together(mistakes).inside("model")
     described = read_description(folder)
-    if described.get("weights") != weights_digest(bundle):
+    if described.get("weights") != weights_digest(bundle.model):
         raise ModelError(f"{folder / CONFIG}: weights: are of another model; export again")
     if bundle.tokenizers:
         load_tokenizers(folder)

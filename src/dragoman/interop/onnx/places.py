@@ -75,7 +75,8 @@ class Places:
         rates = positions.base ** (-pairs / positions.width)
 
         def side(operator: str) -> Value:
-            return self.g.cast(self.g(operator, self._angles(rates)), "float32")
+            angles = self.g("Mul", self._places(0), self.g.constant(rates.numpy(), "float64"))
+            return self.g.cast(self.g(operator, angles), "float32")
 
         key = (positions.width, positions.base)
         return self.once(("cos", key), lambda: side("Cos")), self.once(
@@ -154,8 +155,10 @@ class Places:
 
     def _sinusoids(self, positions: SinusoidalPositions) -> Value:
         g, width = self.g, positions.d_model
-        pairs = torch.arange(0, width, 2, dtype=torch.float64)
-        angles = self._angles(positions.base ** (pairs / width), divided=True)
+        pairs = torch.arange(width // 2, dtype=torch.float64)
+        steps = width / 2 if positions.rate == "paper" else width / 2 - 1
+        wavelengths = positions.base ** (pairs / steps)
+        angles = g("Div", self._places(positions.first), g.constant(wavelengths.numpy(), "float64"))
         sines, cosines = g("Sin", angles), g("Cos", angles)
         if positions.layout == "halves":
             both = g.concat(1, sines, cosines)
@@ -164,9 +167,7 @@ class Places:
             both = g.reshape(both, -1, width)
         return g.cast(both, "float32")
 
-    def _angles(self, rates: torch.Tensor, *, divided: bool = False) -> Value:
-        """Multiply positions by rates, or divide them by wavelengths, in float64, (Q, D / 2)."""
-        g = self.g
-        positions = g.unsqueeze(g.cast(self.positions(), "float64"), 1)
-        operator = "Div" if divided else "Mul"
-        return g(operator, positions, g.constant(rates.numpy(), "float64"))
+    def _places(self, first: int) -> Value:
+        """Give the positions of the queries in float64, counted from ``first``, (Q, 1)."""
+        places = self.g.unsqueeze(self.g.cast(self.positions(), "float64"), 1)
+        return places if first == 0 else self.g("Add", places, self.g.constant(first, "float64"))

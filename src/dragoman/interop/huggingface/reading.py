@@ -1,0 +1,137 @@
+"""A folder of Hugging Face's as a bundle of ours."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from dragoman.bundle import Bundle, load_tensors
+from dragoman.configfile import read_record
+from dragoman.errors import ConfigError, ModelError
+from dragoman.interop.huggingface.families import FAMILIES
+from dragoman.interop.huggingface.family import Family, Json, Settings
+from dragoman.interop.huggingface.folder import Weights, read_json
+from dragoman.interop.huggingface.names import Row, read_weights
+from dragoman.interop.huggingface.pickles import refuse_pickles
+from dragoman.interop.huggingface.vocabulary import read_vocabulary
+from dragoman.models import Model, ModelConfig, build_model
+from dragoman.tokenization import Tokenizer
+
+OURS = "dragoman"  # the key in config.json under which our choices stand
+
+
+def read_huggingface(folder: Path, tokenizers: Sequence[Tokenizer] | None = None) -> Bundle:
+    """Read a model that ``save_pretrained`` of ``transformers`` or ``write_huggingface`` wrote.
+
+    Nothing in the folder is run; weights in a ``.bin`` are read as tensors or not at all.
+
+    Args:
+        folder: with ``config.json``, weights and the files of a tokenizer.
+        tokenizers: taken instead of those in the folder.
+
+    Returns:
+        The model in evaluation mode, in float32.
+
+    Raises:
+        ModelError: a file is missing, damaged or a program; a weight is missing, left over or of
+            another shape.
+        ConfigError: the model is of no family that is read, or has an option that Dragoman lacks,
+            all of them at once.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    refuse_pickles(folder)
+    path = folder / "config.json"
+    table = read_json(path)
+    family, architecture = find_family(table, path)
+    weights = Weights(folder)
+    config = _config(family, Settings(table, path, architecture, weights.shapes.keys()))
+    if tokenizers is None:
+        tokenizers = read_vocabulary(folder, config)
+    if tokenizers:
+        config = replace(config, padding=tokenizers[-1].special.padding)
+    return Bundle(config, _filled(config, family, weights, folder), tuple(tokenizers))
+
+
+def find_family(table: Json, path: Path) -> tuple[Family, str]:
+    """Find the family and the class of a ``config.json``.
+
+    Raises:
+        ConfigError: it is none of ours, or brings code of its own.
+    """
+    stated = table.get("model_type")
+    families = [family for family in FAMILIES if family.model_type == stated]
+    if not families:
+        known = ", ".join(sorted({family.model_type for family in FAMILIES}))
+        problem = f"{str(stated)[:80]!r} is no family that Dragoman reads"
+        raise ConfigError("model_type", problem, f"it reads {known}").inside(file=str(path))
+    if table.get("auto_map"):
+        problem = "the model brings code of its own, which was not run"
+        hint = "remove the key if the model is the usual one without it"
+        raise ConfigError("auto_map", problem, hint).inside(file=str(path))
+    listed = table.get("architectures") or [families[0].architectures[0]]
+    named = str(cast("list[object]", listed)[0]) if isinstance(listed, list) else str(listed)
+    for family in families:
+        if named in family.architectures:
+            return family, named
+    known = ", ".join(name for family in families for name in family.architectures)
+    problem = f"{named[:80]!r} is no class that Dragoman reads"
+    raise ConfigError("architectures", problem, f"it reads {known}").inside(file=str(path))
+
+
+def _config(family: Family, theirs: Settings) -> ModelConfig:
+    """Read the choices: ours where we wrote them and they say what theirs says."""
+    stated = family.read(theirs)
+    own = theirs.table.get(OURS)
+    if not isinstance(own, dict):
+        return stated
+    choices = cast("Json", own).get("model")
+    where = f"{theirs.path}: {OURS}.model"
+    if not isinstance(choices, dict):
+        raise ModelError(f"{where}: is no table of choices")
+    config = read_record(ModelConfig, cast("Json", choices), file=where)
+    mistakes = family.beyond(config)
+    if mistakes:
+        raise ConfigError.together(mistakes).inside(file=where)
+    for key, value in family.write(config, ()).items():
+        if key not in ("pad_token_id", "architectures") and theirs.table.get(key, value) != value:
+            problem = f"{key} is {theirs.table[key]!r} beside it, and would be {value!r}"
+            raise ModelError(f"{where}: {problem}; remove {OURS} if the rest is right")
+    return config
+
+
+def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path) -> Model:
+    """Build the model, once it is known that the weights fill it."""
+    path = folder / "config.json"
+    with torch.device("meta"):  # names and shapes alone: a slip in config.json costs no memory
+        shapes = {name: tuple(each.shape) for name, each in build_model(config).named_parameters()}
+    rows = family.rows(config)
+    theirs = _with_prefix(weights.read(), rows, family.prefix)
+    read = read_weights(shapes, theirs, rows, str(folder), computed=family.computed)
+    try:
+        model = build_model(config)
+    except RuntimeError as error:  # more memory than there is
+        raise ModelError(f"{path}: cannot be built: {str(error).splitlines()[0]}") from None
+    load_tensors(dict(model.named_parameters()), read, str(folder))
+    return model.eval()
+
+
+def _with_prefix(
+    theirs: Mapping[str, Tensor], rows: Sequence[Row], prefix: str
+) -> Mapping[str, Tensor]:
+    """Put the prefix of the bare stack before names, or take it off, as the class at hand has it.
+
+    A checkpoint may be made from the stack alone and read with a head, or the other way round.
+    """
+    if not prefix:
+        return theirs
+    known = {name for row in rows for name in row.theirs}
+    wanted = any(name.startswith(prefix) for name in known)
+    if wanted == any(name.startswith(prefix) for name in theirs):
+        return theirs
+    if wanted:
+        return {name if name in known else prefix + name: each for name, each in theirs.items()}
+    return {name.removeprefix(prefix): each for name, each in theirs.items()}
