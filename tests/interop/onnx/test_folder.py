@@ -1,28 +1,24 @@
-"""The folder: what lies in it, the program on its card, and what of it is refused."""
+"""The folder: what lies in it, and what of it is refused."""
 
 import json
 import pickle
 import re
-import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tokenizers
 import torch
 
 from dragoman.bundle import Bundle
-from dragoman.decoding import BeamSearch, decode
 from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.onnx import open_onnx, write_onnx
 from dragoman.interop.onnx.description import digest
-from dragoman.nn import CausalLM, EncoderDecoder
+from dragoman.nn import EncoderDecoder
 from tests.interop.models import SPECIAL, random_bundle, sources
-from tests.interop.onnx.graphs import assert_same, one_stack, padded_pairs, translator
+from tests.interop.onnx.graphs import assert_same, padded_pairs, translator
 
 onnx = pytest.importorskip("onnx", reason="needs onnx: the extra onnx")
 pytest.importorskip("onnxruntime", reason="needs onnxruntime: the extra onnx")
@@ -53,89 +49,6 @@ def forge(folder: Path, **changes: Any) -> None:
     config = config_of(folder) | changes
     config["files"] = {name: digest(folder / name) for name in config["files"]}
     (folder / "config.json").write_text(json.dumps(config))
-
-
-def program_of(folder: Path) -> str:
-    found = re.search(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
-    assert found is not None
-    return found[1]
-
-
-def library_text(file: Path, ids: Sequence[int]) -> str:
-    """Turn ids into text as the library does: ours is better at bytes that are no UTF-8."""
-    return tokenizers.Tokenizer.from_file(str(file)).decode(list(ids))
-
-
-def run_card(folder: Path, text: str) -> str:
-    """Run the program of a card by itself, as its reader would: no Dragoman in sight."""
-    code = "import sys\nsys.modules['dragoman'] = sys.modules['torch'] = None\n"
-    command = [sys.executable, "-c", code + program_of(folder)]
-    done = subprocess.run(command, input=text, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.mark.parametrize(
-    "positions", [{"kind": "sinusoidal"}, {"kind": "learned", "max_length": 30}]
-)
-def test_the_program_on_the_card_translates_as_our_greedy_search(
-    positions: dict[str, Any], tmp_path: Path
-) -> None:
-    folder, bundle = tmp_path / "model", random_bundle({"positions": positions}, joint=False)
-    assert isinstance(bundle.model, EncoderDecoder)
-    write_onnx(folder, bundle)
-    texts = ["Ein Mann", "Zwei Hunde laufen.", "", "Das Kind 😀"]
-    config = BeamSearch(beam=1, max_length=bundle.model.max_target_length or 200)
-    found = decode(bundle.model, bundle.source_tokenizer.encode_many(texts), config, SPECIAL)
-    assert run_card(folder, "".join(f"{text}\n" for text in texts)) == "".join(
-        f"{library_text(folder / 'target.tokenizer.json', best.ids)}\n"
-        for best, *_ in found  # pyright: ignore  # there was room
-    )
-
-
-def test_the_program_on_the_card_of_a_language_model_continues_text(tmp_path: Path) -> None:
-    learned = {"positions": {"kind": "learned", "max_length": 12}}
-    bundle = one_stack(learned, architecture="decoder-only")
-    assert isinstance(bundle.model, CausalLM)
-    write_onnx(tmp_path / "model", bundle)
-    ids = [SPECIAL.start, *bundle.source_tokenizer.encode("A man")]
-    while len(ids) < 12 + 1:  # the last piece is not fed
-        with torch.no_grad():
-            scores = bundle.model(torch.tensor([ids]))[0, -1]
-        scores[[SPECIAL.padding, SPECIAL.start, SPECIAL.unknown]] = -torch.inf
-        best = int(scores.argmax())
-        if best == SPECIAL.end:
-            break
-        ids.append(best)
-    expected = library_text(tmp_path / "model" / "tokenizer.json", ids[1:])
-    assert run_card(tmp_path / "model", "A man\n") == expected + "\n"
-
-
-def test_the_program_on_the_card_of_an_encoder_prints_its_outputs(tmp_path: Path) -> None:
-    choices = {"head": "class", "classes": ["a", "b"], "segments": 2}
-    bundle = one_stack(choices, architecture="encoder-only")
-    write_onnx(tmp_path / "model", bundle)
-    ids = [SPECIAL.start, *bundle.source_tokenizer.encode("A man"), SPECIAL.end]
-    with torch.inference_mode():
-        (ours,) = bundle.model(torch.tensor([ids]))  # pyright: ignore  # an encoder
-    name, numbers = run_card(tmp_path / "model", "A man\n").split(maxsplit=1)
-    assert name == "logits"
-    assert json.loads(numbers) == pytest.approx(ours.tolist(), rel=1e-4, abs=1e-4)
-
-
-def test_the_program_on_the_card_of_an_encoder_of_images_reads_files(tmp_path: Path) -> None:
-    images = {"height": 4, "width": 4, "channels": 1, "patch": 2}
-    kind = {"architecture": "encoder-only", "head": "pooled"}
-    bundle = one_stack({}, images=images, **kind)
-    write_onnx(tmp_path / "model", bundle)
-    assert names_in(tmp_path / "model") == ["README.md", "config.json", "encoder.onnx"]
-    pixels = np.random.default_rng(1).random((4, 4, 1), dtype=np.float32)
-    np.save(tmp_path / "picture.npy", pixels)
-    with torch.inference_mode():
-        (ours,) = bundle.model(torch.tensor(pixels)[None])  # pyright: ignore  # an encoder
-    name, numbers = run_card(tmp_path / "model", f"{tmp_path / 'picture.npy'}\n").split(maxsplit=1)
-    assert name == "vectors"
-    assert json.loads(numbers) == pytest.approx(ours.tolist(), rel=1e-4, abs=1e-4)
 
 
 def test_the_config_names_all_that_a_client_needs(tmp_path: Path) -> None:

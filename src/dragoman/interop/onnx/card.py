@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from dragoman.bundle import Bundle
 from dragoman.interop.onnx.graph import Graph
-from dragoman.models import ModelConfig
 from dragoman.nn import CausalLM, EncoderDecoder
+from dragoman.tokenization import ImportedTokenizer
 
 _CARD = """# TITLE in ONNX
 
@@ -31,7 +31,6 @@ from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 
 config = json.load(open("config.json", encoding="utf-8"))
-SPECIAL
 
 
 def run(graph, feed):
@@ -39,9 +38,46 @@ def run(graph, feed):
     names = [put.name for put in graph.get_outputs()]
     return dict(zip(names, graph.run(names, {name: feed[name] for name in wanted})))
 """
-_SPECIAL = """\
-special = config["special_ids"]
-never = {special.get(name) for name in ("padding", "start", "unknown")} - {special["end"], None}
+_TEXT = """
+
+source_tokenizer = Tokenizer.from_file(config["vocabularies"]["source"]["file"])
+target_tokenizer = Tokenizer.from_file(config["vocabularies"]["target"]["file"])
+
+
+def encode(text):
+    return source_tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def decode(ids):
+    return target_tokenizer.decode(ids)
+"""
+_IMPORTED_TEXT = """
+
+class Vocabulary:  # of another toolkit: its ids may be those of another list of pieces
+    def __init__(self, facts):
+        self.tokenizer = Tokenizer.from_file(facts["file"])
+        self.tokenizer.encode_special_tokens = True  # typed symbols stay text
+        file = json.load(open(facts["file"], encoding="utf-8"))
+        listed = file["model"].get("dragoman", {}).get("names")
+        known = {n: name for name, n in self.tokenizer.get_vocab().items()}
+        names = dict(enumerate(listed)) if listed else known
+        self.names = {n: name for n, name in names.items() if n not in facts["controls"]}
+        self.ids = {name: n for n, name in self.names.items()}
+        self.unknown = facts["unknown"]
+
+    def encode(self, text):
+        tokens = self.tokenizer.encode(text, add_special_tokens=False).tokens
+        ids = [self.ids.get(token, self.unknown) for token in tokens]
+        return [n for n in ids if n is not None]
+
+    def decode(self, ids):
+        tokens = [self.names[n] for n in ids if n in self.names]
+        decoder = self.tokenizer.decoder
+        return decoder.decode(tokens) if decoder else " ".join(tokens)
+
+
+encode = Vocabulary(config["vocabularies"]["source"]).encode
+decode = Vocabulary(config["vocabularies"]["target"]).decode
 """
 _FOLLOW = """
 
@@ -51,54 +87,47 @@ def follow(new, memory):  # the most probable piece, again and again
         for put in step.get_inputs()
         if put.name.startswith("past.")
     }
-    position, most = 0, config["longest"]["target"] or 200
-    while position + len(new) <= most:
+    position, longest = 0, config["longest"]["target"]
+    for _ in range(longest - len(new) + 1 if longest else 200):
         feed = {"ids": np.array([new]), "position": np.array(position), **memory, **past}
         given = run(step, feed)
         past = {name.replace("present", "past"): x for name, x in given.items()}
         position += len(new)
         scores = given["logits"][0, -1]
-        scores[[*never]] = -np.inf
+        scores[config["never_written"]] = -np.inf
         best = int(scores.argmax())
-        if best == special["end"]:
+        if best == config["special_ids"]["end"]:
             break
         yield best
         new = [best]
-
 """
 _TRANSLATE = """
 
 encoder, step = InferenceSession("encoder.onnx"), InferenceSession("decoder_step.onnx")
-source_tokenizer = Tokenizer.from_file("SOURCE")
-target_tokenizer = Tokenizer.from_file("TARGET")
 frame = config["frame"]
-FOLLOW
 
 for line in sys.stdin:
-    pieces = source_tokenizer.encode(line.rstrip("\\n"), add_special_tokens=False).ids
+    pieces = encode(line.rstrip("\\n"))
     source = np.array([[*frame["source_before"], *pieces, *frame["source_after"]]])
     memory = run(encoder, {"source": source})
-    print(target_tokenizer.decode([*follow(frame["target_before"], memory)]))
+    print(decode([*follow(frame["target_before"], memory)]))
 """
 _CONTINUE = """
 
 step = InferenceSession("decoder_step.onnx")
-tokenizer = Tokenizer.from_file("SOURCE")
-FOLLOW
 
 for line in sys.stdin:
-    pieces = tokenizer.encode(line.rstrip("\\n"), add_special_tokens=False).ids
+    pieces = encode(line.rstrip("\\n"))
     pieces += follow([*config["frame"]["target_before"], *pieces], {})
-    print(tokenizer.decode(pieces))
+    print(decode(pieces))
 """
 _READ = """
 
 encoder = InferenceSession("encoder.onnx")
-tokenizer = Tokenizer.from_file("SOURCE")
 frame = config["frame"]
 
 for line in sys.stdin:
-    pieces = tokenizer.encode(line.rstrip("\\n"), add_special_tokens=False).ids
+    pieces = encode(line.rstrip("\\n"))
     ids = np.array([[*frame["source_before"], *pieces, *frame["source_after"]]])
     for name, numbers in run(encoder, {"ids": ids, "segments": np.zeros_like(ids)}).items():
         print(name, numbers[0].tolist())
@@ -116,34 +145,30 @@ for line in sys.stdin:  # names of files that numpy.save wrote: height, width, c
 
 def card(bundle: Bundle, graphs: Mapping[str, Graph]) -> str:
     """Write the card as Markdown."""
-    more, begin = _STEP, _BEGIN.replace("SPECIAL\n", _SPECIAL)
+    more = _STEP
     match bundle.model:
         case EncoderDecoder():
-            title, program = "Translation model", _TRANSLATE
+            title, parts = "Translation model", [_text(bundle), _FOLLOW, _TRANSLATE]
         case CausalLM():
-            title, program = "Language model", _CONTINUE
+            title, parts = "Language model", [_text(bundle), _FOLLOW, _CONTINUE]
         case _:
-            images = isinstance(bundle.config, ModelConfig) and bundle.config.images is not None
-            title, program, more = "Encoder", _LOOK if images else _READ, _BATCH
-            begin = _BEGIN.replace("SPECIAL\n", "")
+            read = [_text(bundle), _READ] if bundle.tokenizers else [_LOOK]
+            title, parts, more = "Encoder", read, _BATCH
+    begin = _BEGIN
     if not bundle.tokenizers:
         begin = begin.replace("from tokenizers import Tokenizer\n", "")
-    joint = len(bundle.tokenizers) == 1
-    return _filled(
-        _CARD,
-        {
-            "TITLE": title,
-            "PROGRAM": begin + program,
-            "FOLLOW\n": _FOLLOW,
-            "SOURCE": "tokenizer.json" if joint else "source.tokenizer.json",
-            "TARGET": "tokenizer.json" if joint else "target.tokenizer.json",
-            "FILES": " and ".join(f"`{name}.onnx`" for name in graphs),
-            "MORE": more,
-        },
-    )
+    written = _CARD
+    for name, text in {
+        "TITLE": title,
+        "PROGRAM": begin + "".join(parts),
+        "FILES": " and ".join(f"`{name}.onnx`" for name in graphs),
+        "MORE": more,
+    }.items():
+        written = written.replace(name, text)
+    return written
 
 
-def _filled(text: str, parts: Mapping[str, str]) -> str:
-    for name, part in parts.items():
-        text = text.replace(name, part)
-    return text
+def _text(bundle: Bundle) -> str:
+    """Choose how text becomes ids."""
+    imported = any(isinstance(each, ImportedTokenizer) for each in bundle.tokenizers)
+    return _IMPORTED_TEXT if imported else _TEXT

@@ -5,7 +5,9 @@ format, version   that this is such a folder
 quantization      how matrices and tables are kept
 dragoman          every choice of the model, the table [model]
 special_ids       ids of the symbols; languages: ids that ask for one, in front of a source
+vocabularies      of each side the file, how many pieces there are, and which no text gives
 frame             ids around a source and before a target
+never_written     ids that no translation holds
 longest           most pieces of a source and a target, symbols included; null is no limit
 graphs            of each its file, inputs and outputs: kind, shape, meaning
 files             SHA-256 of each file
@@ -17,7 +19,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -27,6 +29,7 @@ from dragoman.errors import ModelError
 from dragoman.interop.ctranslate2 import weights_digest
 from dragoman.interop.onnx.graph import OPSET, Graph, Port
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly
+from dragoman.tokenization import ImportedTokenizer, SpecialIds
 
 Quantization = Literal["float32", "int8"]
 FORMAT, VERSION = "dragoman-onnx", 1
@@ -61,7 +64,9 @@ def describe(
         described |= {
             "special_ids": asdict(special),
             "languages": dict(bundle.source_tokenizer.languages),
+            "vocabularies": _vocabularies(bundle),
             "frame": frame(bundle),
+            "never_written": [*bundle.frame.never_written],
         }
     return {
         **described,
@@ -89,6 +94,29 @@ def frame(bundle: Bundle) -> dict[str, list[int]]:
                 "source_after": [*framed.source_after],
                 "target_before": [*framed.target_before],
             }
+
+
+def _vocabularies(bundle: Bundle) -> dict[str, Table]:
+    """Say of each side which file cuts its text, and which ids no text gives."""
+    joint = len(bundle.tokenizers) == 1
+    sides = {"source": bundle.source_tokenizer, "target": bundle.target_tokenizer}
+    return {
+        side: {
+            "file": "tokenizer.json" if joint else f"{side}.tokenizer.json",
+            "pieces": each.size,
+            "controls": sorted(each.controls.values())
+            if isinstance(each, ImportedTokenizer)
+            else sorted({*astuple(each.special), *each.languages.values()}),
+            "unknown": _unknown(each.special),
+        }
+        for side, each in sides.items()
+    }
+
+
+def _unknown(special: SpecialIds) -> int | None:
+    """Give the id of what has no piece; None where it is another symbol, and nothing is written."""
+    others = (special.padding, special.start, special.end)
+    return None if special.unknown in others else special.unknown
 
 
 def read_description(folder: Path) -> Table:

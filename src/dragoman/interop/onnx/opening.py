@@ -76,10 +76,11 @@ class OnnxTranslator:
         self, sources: Sequence[Sequence[int]], config: BeamSearch, limits: Sequence[int]
     ) -> list[list[int]]:
         """Translate bare ids together, as Dragoman searches; nothing where nothing is possible."""
-        unknown = self.frame.special.unknown  # other programs write it where it is likely
-        symbols = Symbols.of(self.frame)
-        banned = tuple(each for each in symbols.banned if each != unknown)
-        found = search(self.start(sources), config, replace(symbols, banned=banned), limits)
+        special, symbols = self.frame.special, Symbols.of(self.frame)
+        # All that begins a text, but not the symbol of unknown text: other programs do write it.
+        banned = {special.padding, special.start, *self.frame.target_before} - {special.end}
+        symbols = replace(symbols, banned=(*banned,))
+        found = search(self.start(sources), config, symbols, limits)
         return [list(each[0].ids) if each else [] for each in found]
 
     def _source(self, sources: Sequence[Sequence[int]]) -> Array:
