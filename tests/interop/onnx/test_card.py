@@ -13,12 +13,12 @@ import torch
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch, decode
 from dragoman.interop.onnx import OnnxTranslator, open_onnx, write_onnx
-from dragoman.models import build_model, read_config
+from dragoman.models import read_config
 from dragoman.nn import CausalLM, EncoderDecoder
 from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 from tests.interop.models import SIZES, SPECIAL, random_bundle, sources
 from tests.interop.onnx.cards import run_card
-from tests.interop.onnx.graphs import assert_same, one_stack
+from tests.interop.onnx.graphs import assert_same, drawn, one_stack
 from tests.tokenization.foreign import LINES, settings_of
 
 pytest.importorskip("onnx", reason="needs onnx: the extra onnx")
@@ -139,9 +139,9 @@ def test_vocabularies_of_other_toolkits_keep_their_ids(name: str, tmp_path: Path
     kind, facts = VOCABULARIES[name]
     tokenizer = ImportedTokenizer(settings_of(kind), Imported(**facts))
     sizes = {"vocabulary": tokenizer.size, "padding": tokenizer.special.padding}
-    config = read_config({**SIZES, **sizes, "starts_with_padding": True})
-    model = build_model(config, torch.Generator().manual_seed(2)).eval()
-    bundle = Bundle(config, model, (tokenizer,))
+    learned = {"positions": {"kind": "learned", "max_length": 60}}
+    config = read_config({**SIZES, **sizes, **learned, "starts_with_padding": True})
+    bundle = Bundle(config, drawn(config), (tokenizer,))
     write_onnx(tmp_path / "model", bundle)
     lines = (*LINES, "", "The </s> <pad> <unk> [MASK] <|endoftext|> old river")
     found = decoded(bundle, tokenizer.encode_many(lines), GREEDY)
