@@ -17,7 +17,7 @@ from dragoman.models import read_config
 from dragoman.nn import CausalLM, EncoderDecoder
 from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 from tests.interop.models import SIZES, SPECIAL, random_bundle, sources
-from tests.interop.onnx.cards import run_card
+from tests.interop.onnx.cards import program_of, run_card
 from tests.interop.onnx.graphs import assert_same, drawn, one_stack
 from tests.tokenization.foreign import LINES, settings_of
 
@@ -139,14 +139,33 @@ def test_vocabularies_of_other_toolkits_keep_their_ids(name: str, tmp_path: Path
     kind, facts = VOCABULARIES[name]
     tokenizer = ImportedTokenizer(settings_of(kind), Imported(**facts))
     sizes = {"vocabulary": tokenizer.size, "padding": tokenizer.special.padding}
-    learned = {"positions": {"kind": "learned", "max_length": 60}}
+    learned = {"positions": {"kind": "learned", "max_length": 120}}
     config = read_config({**SIZES, **sizes, **learned, "starts_with_padding": True})
     bundle = Bundle(config, drawn(config), (tokenizer,))
     write_onnx(tmp_path / "model", bundle)
-    lines = (*LINES, "", "The </s> <pad> <unk> [MASK] <|endoftext|> old river")
+    lines = (*LINES, "", "The old river")
     found = decoded(bundle, tokenizer.encode_many(lines), GREEDY)
     expected = "".join(f"{tokenizer.decode(best.ids)}\n" for best, *_ in found)
     assert run_card(tmp_path / "model", *lines) == expected
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_the_program_takes_no_typed_symbol_for_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, facts = VOCABULARIES[name]
+    tokenizer = ImportedTokenizer(settings_of(kind), Imported(**facts))
+    sizes = {"vocabulary": tokenizer.size, "padding": tokenizer.special.padding}
+    config = read_config({**SIZES, **sizes})
+    write_onnx(tmp_path / "model", Bundle(config, drawn(config), (tokenizer,)))
+    program = program_of(tmp_path / "model").partition("encoder, step =")[0]
+    monkeypatch.chdir(tmp_path / "model")
+    names: dict[str, Any] = {}
+    exec(program, names)
+    symbols = " ".join(("</s>", "<pad>", "<unk>", "<s>", "<|endoftext|>", "<extra_id_0>"))
+    allowed = {tokenizer.special.unknown} - {tokenizer.special.end, tokenizer.special.padding}
+    given = {*names["encode"](f"The {symbols} river{symbols}")}
+    assert not given & ({*tokenizer.controls.values()} - allowed)
 
 
 def decoded(bundle: Bundle, ids: Sequence[Sequence[int]], config: BeamSearch) -> list[Any]:

@@ -56,7 +56,7 @@ _IMPORTED_TEXT = """
 class Vocabulary:  # of another toolkit: its ids may be those of another list of pieces
     def __init__(self, facts):
         self.tokenizer = Tokenizer.from_file(facts["file"])
-        self.tokenizer.encode_special_tokens = True  # typed symbols stay text
+        self.tokenizer.encode_special_tokens = True  # typed ones are none
         file = json.load(open(facts["file"], encoding="utf-8"))
         listed = file["model"].get("dragoman", {}).get("names")
         known = {n: name for name, n in self.tokenizer.get_vocab().items()}
