@@ -25,12 +25,13 @@ _BATCH = "Sizes with a name may differ from call to call; pad texts\non the righ
 _BEGIN = """\
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 from onnxruntime import InferenceSession
 from tokenizers import Tokenizer
 
-config = json.load(open("config.json", encoding="utf-8"))
+config = json.loads(Path("config.json").read_text(encoding="utf-8"))
 
 
 def run(graph, feed):
@@ -57,7 +58,7 @@ class Vocabulary:  # of another toolkit: its ids may be those of another list of
     def __init__(self, facts):
         self.tokenizer = Tokenizer.from_file(facts["file"])
         self.tokenizer.encode_special_tokens = True  # typed ones are none
-        file = json.load(open(facts["file"], encoding="utf-8"))
+        file = json.loads(Path(facts["file"]).read_text(encoding="utf-8"))
         listed = file["model"].get("dragoman", {}).get("names")
         known = {n: name for name, n in self.tokenizer.get_vocab().items()}
         names = dict(enumerate(listed)) if listed else known
