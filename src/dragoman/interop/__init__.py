@@ -1,5 +1,6 @@
 """Other formats; nothing outside this folder knows how they name or lay out weights."""
 
+from dragoman.interop.certificate import Certificate, Layered, Reader, Side, certify, certify_reader
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
@@ -13,8 +14,14 @@ from dragoman.interop.onnx import beyond_onnx, open_onnx, write_onnx
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
+    "Certificate",
+    "Layered",
     "Quantization",
+    "Reader",
+    "Side",
     "beyond_onnx",
+    "certify",
+    "certify_reader",
     "import_ctranslate2",
     "open_ctranslate2",
     "open_onnx",

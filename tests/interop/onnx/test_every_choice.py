@@ -182,36 +182,3 @@ def test_positions_have_no_end_where_they_are_computed(tmp_path: Path) -> None:
     opened = translator(tmp_path / "model", bundle)
     session = OnnxSession.start(opened.encoder, opened.step, source.numpy())
     assert_same(session.feed(target.numpy())[0], ours)
-
-
-def test_the_first_part_that_differs_can_be_found(tmp_path: Path) -> None:
-    bundle = random_bundle({"norm_order": "pre"})
-    assert isinstance(bundle.model, EncoderDecoder)
-    opened = translator(tmp_path / "model", bundle)
-    source, target = sources()[3], sources(seed=6)[3]
-    # What the folder was not written from: one weight of one part.
-    bundle.model.decoder.layers[1].cross_attention.output.weight.data[3, 5] += 1  # pyright: ignore  # a layer
-    ours = parts_of(bundle.model, [*source, SPECIAL.end], [SPECIAL.start, *target])
-    theirs = opened.layers(source, target)
-    assert [*theirs] == [*ours]
-    assert len(ours) == 7
-    off = {name: np.abs(array - theirs[name]).max() for name, array in ours.items()}
-    same = ("source_input", "encoder.layers.0", "encoder.layers.1", "target_input")
-    assert max(off[name] for name in (*same, "decoder.layers.0")) < 1e-4
-    assert min(off["decoder.layers.1"], off["generator"]) > 1e-2
-    assert not list((tmp_path / "model").glob(".*"))
-
-
-def parts_of(model: EncoderDecoder, source: list[int], target: list[int]) -> dict[str, Any]:
-    """Give what our modules give, each in turn."""
-    seen: dict[str, Any] = {}
-    parts = {"source_input", "target_input", "generator"}
-    parts |= {f"{stack}.layers.{number}" for stack in ("encoder", "decoder") for number in (0, 1)}
-    for name, part in model.named_modules():
-        if name in parts:
-            part.register_forward_hook(
-                lambda _, __, output, name=name: seen.update({name: output[0].numpy()})
-            )
-    with torch.inference_mode():
-        model(torch.tensor([source]), torch.tensor([target]))
-    return seen
