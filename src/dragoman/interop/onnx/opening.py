@@ -6,7 +6,6 @@ SHA-256; ``README.md`` alone may change, and is not read.
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -39,11 +38,15 @@ class OnnxTranslator:
         bundle: says which ids are symbols.
     """
 
+    patience: float | None = None
+    reads_empty = True
+
     def __init__(self, encoder: OnnxGraph, step: OnnxGraph, bundle: Bundle) -> None:
         assert isinstance(bundle.model, EncoderDecoder)
         self.name = f"onnxruntime {version('onnxruntime')}, encoder and decoder"
         self.encoder, self.step = encoder, step
         self.frame = bundle.frame
+        self.banned = self.frame.never_written
         limits = (bundle.model.max_source_length, bundle.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
 
@@ -76,11 +79,7 @@ class OnnxTranslator:
         self, sources: Sequence[Sequence[int]], config: BeamSearch, limits: Sequence[int]
     ) -> list[list[int]]:
         """Translate bare ids together, as Dragoman searches; nothing where nothing is possible."""
-        special, symbols = self.frame.special, Symbols.of(self.frame)
-        # All that begins a text, but not the symbol of unknown text: other programs do write it.
-        banned = {special.padding, special.start, *self.frame.target_before} - {special.end}
-        symbols = replace(symbols, banned=(*banned,))
-        found = search(self.start(sources), config, symbols, limits)
+        found = search(self.start(sources), config, Symbols.of(self.frame), limits)
         return [list(each[0].ids) if each else [] for each in found]
 
     def _source(self, sources: Sequence[Sequence[int]]) -> Array:
