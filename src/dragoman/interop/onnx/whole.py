@@ -105,7 +105,7 @@ def _encoder_only(g: Graph, model: EncoderOnly, config: ModelConfig) -> Graph:
         images = config.images
         assert images is not None
         size = (images.height, images.width)
-        meaning = "pixels, channels last"
+        meaning = "pixels from 0 to 1, channels last"
         pixels = g.feed("images", "float32", ("texts", *size, images.channels), meaning)
         x = embed_patches(g, model.input, pixels, size)
         count = g.size(x, 1)
