@@ -102,6 +102,11 @@ class ImportedTokenizer(Tokenizer):
             self._ids = {self._spelling.cut_name(name): number for number, name in text}
 
     @property
+    def settings(self) -> Json:
+        """What the other toolkit's ``tokenizer.json`` holds, or how its files cut text."""
+        return self._settings
+
+    @property
     def lossless(self) -> bool:
         """Whether ``decode(encode(text))`` is ``normalize(text)`` for every text; not promised."""
         return False

@@ -23,7 +23,7 @@ from dragoman.tokenization import (
     learn_tokenizer,
     with_languages,
 )
-from tests.interop.vocabulary.folders import PICKLE, write
+from tests.interop.vocabulary.folders import PICKLE, marian, write
 from tests.tokenization.foreign import LINES, settings_of, texts
 
 transformers = pytest.importorskip("transformers", reason="needs transformers, which tests have")
@@ -145,6 +145,26 @@ def test_ids_of_a_list_have_no_place_in_the_format(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="tokenizer: its ids are those of a list"):
         write_vocabulary(tmp_path, [listed])
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, of which nothing is used
+@pytest.mark.parametrize("separate", [False, True])
+def test_vocabularies_of_marian_become_its_files_again(separate: bool, tmp_path: Path) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    marian(first, separate=separate)
+    given = read_vocabulary(first)
+    again.mkdir()
+    (again / "config.json").write_bytes((first / "config.json").read_bytes())
+    write_vocabulary(again, given, longest=512)
+    read = read_vocabulary(again)
+    assert [each.to_json() for each in read] == [each.to_json() for each in given]
+    theirs = transformers.AutoTokenizer.from_pretrained(again)
+    assert theirs.model_max_length == 512
+    for line in (*LINES, "", " a  b "):
+        assert theirs(line).input_ids == [*given[0].encode(line), 0]
+        assert theirs(text_target=line).input_ids == [*given[1].encode(line), 0]
+    with pytest.raises(ConfigError, match="puts the end symbol behind text, and nothing else"):
+        write_vocabulary(again, given, before=[3])
 
 
 def test_a_written_folder_that_was_changed_is_refused(tmp_path: Path) -> None:
