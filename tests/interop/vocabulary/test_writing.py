@@ -80,6 +80,8 @@ def test_every_family_loads_it_as_it_is(model_type: str, tmp_path: Path) -> None
     write_vocabulary(folder, [ours], before=[1] if reads else [], reads=reads, longest=512)
     theirs = transformers.AutoTokenizer.from_pretrained(folder)
     assert theirs.model_max_length == 512
+    types = {"token_type_ids"} if reads else set[str]()
+    assert {*theirs("a")} == {"input_ids", "attention_mask"} | types
     for line in (*LINES, "", "</s> <2de>", "\u2028 x"):
         assert theirs(line).input_ids == [*[1] * reads, *ours.encode(line), 2]
     pair = theirs("a", "b").input_ids
