@@ -1,5 +1,6 @@
 """Other formats; nothing outside this folder knows how they name or lay out weights."""
 
+from dragoman.interop.certificate import Certificate, Layered, Reader, Side, certify, certify_reader
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
@@ -12,7 +13,13 @@ from dragoman.interop.huggingface.marian_model import to_marian
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
+    "Certificate",
+    "Layered",
     "Quantization",
+    "Reader",
+    "Side",
+    "certify",
+    "certify_reader",
     "import_ctranslate2",
     "open_ctranslate2",
     "read_ctranslate2",
