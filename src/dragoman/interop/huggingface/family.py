@@ -1,5 +1,6 @@
 """What a family of models is: how its ``config.json`` reads, and how its weights are named."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -114,7 +115,8 @@ class Settings:
     def real(self, key: str, default: float | None = None) -> float:
         """Read a number; without a default it must be there."""
         value = self._get(key, default)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and math.isfinite(value):
             return float(value)
         self._wrong(key, value, "a number")
         return 0.5  # right for whatever it is
