@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import Session, Symbols, search
@@ -53,8 +53,9 @@ def certify_argos(path: Path, bundle: Bundle, *, exact: bool = True) -> Certific
     """Run a package and the model that it was written from on probe sentences.
 
     Args:
-        path: of a package that ``write_argos`` wrote, with ``sentences="lines"``.
-        bundle: what it was written from.
+        path: of a package. ``argostranslate`` itself is asked where it is installed, if
+            ``write_argos`` wrote the package with ``sentences="lines"``; others fetch something.
+        bundle: what it was written from, or what was read from it.
         exact: both must agree; otherwise differences are only written down, as for weights in fewer
             bits.
 
@@ -67,7 +68,7 @@ def certify_argos(path: Path, bundle: Bundle, *, exact: bool = True) -> Certific
         inner = _Inner(parts, bundle)
         largest = inner.largest_difference(exact)
         searches = [inner.compare(name, exact) for name in BEAMS]
-        client = _client(package) if find_spec("argostranslate") else parts
+        client = _client(package) or parts
         texts = _texts(bundle)
         searches += [_compare(client, bundle, texts, name, exact) for name in BEAMS]
     allowed = TOLERANCE if exact else math.inf
@@ -129,7 +130,12 @@ class _Inner:
         return Searched(f"ids, {name}", len(read), equal, ties)
 
 
-def _client(package: Package) -> ArgosClient:
+def _client(package: Package) -> ArgosClient | None:
+    """Give Argos Translate itself, where it is installed and cuts lines as ours do."""
+    written = package.metadata.get("dragoman")
+    ours = isinstance(written, dict) and cast("dict[str, Any]", written).get("sentences") == "lines"
+    if not ours or find_spec("argostranslate") is None:
+        return None
     source, target = package.languages
     return ArgosClient(path=package.path, source_language=source, target_language=target)
 
