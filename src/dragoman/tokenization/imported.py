@@ -23,6 +23,7 @@ from dragoman.tokenization.foreign_file import (
     padded,
     special_names,
 )
+from dragoman.tokenization.foreign_soundness import refuse_unsound
 from dragoman.tokenization.foreign_spelling import Spelling, cleaned_up
 from dragoman.tokenization.tokenizer import Json, SpecialIds, Tokenizer, refuse_surrogates
 
@@ -68,6 +69,7 @@ class ImportedTokenizer(Tokenizer):
 
     def __init__(self, settings: Json, imported: Imported) -> None:
         settings = complete(settings)
+        _refuse_damaged(settings)
         self.imported = imported
         self.special, self.languages = imported.special, dict(imported.languages)
         self.normal_form = "none"  # its own normal form is no other's
@@ -98,6 +100,11 @@ class ImportedTokenizer(Tokenizer):
         if imported.names is not None:
             text = ((number, name) for number, name in enumerate(names) if number not in ids)
             self._ids = {self._spelling.cut_name(name): number for number, name in text}
+
+    @property
+    def settings(self) -> Json:
+        """What the other toolkit's ``tokenizer.json`` holds, or how its files cut text."""
+        return self._settings
 
     @property
     def lossless(self) -> bool:
@@ -248,6 +255,13 @@ class ImportedTokenizer(Tokenizer):
             return [self._ids.get(token, self._unknown) for token in encoding.tokens]
         # The file's own symbol for unknown text comes out of text, and may have another id here.
         return [self._unknown if each in self._controls else each for each in encoding.ids]
+
+
+def _refuse_damaged(settings: Json) -> None:
+    try:
+        refuse_unsound(settings)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"not a tokenizer, or damaged ({error!r})") from None
 
 
 def load_tokenizer(path: Path) -> Tokenizer:

@@ -19,9 +19,11 @@ from dragoman.interop.vocabulary.folder import (
     TARGET_FOLDER,
     TOKENIZER_CONFIG,
 )
+from dragoman.interop.vocabulary.marian_writing import fits_marian, write_marian
 from dragoman.tokenization import ImportedTokenizer, Json, SpecialIds, Tokenizer
 from dragoman.tokenization.foreign_file import OURS
 
+_INPUTS = ["input_ids", "attention_mask"]
 _NO_LIMIT = 10**30  # what transformers writes where there is none
 
 
@@ -36,6 +38,8 @@ def write_vocabulary(
 ) -> None:
     """Write ``tokenizer.json``, ``tokenizer_config.json`` and ``special_tokens_map.json``.
 
+    Vocabularies of Marian, whose ids are those of a list, become the files of Marian again.
+
     Args:
         folder: is there; of two tokenizers, that of the target goes into ``target`` inside.
         tokenizers: of a bundle.
@@ -49,8 +53,14 @@ def write_vocabulary(
         ConfigError: a vocabulary has no place in the format (place ``tokenizer``).
         OSError: the folder cannot be written, or the disk is full.
     """
-    for tokenizer in tokenizers:
-        refuse_unwritable(tokenizer)
+    refuse_unwritable(tokenizers)
+    listed = [each for each in tokenizers if isinstance(each, ImportedTokenizer) and _listed(each)]
+    if listed:
+        ends = (tokenizers[-1].special.end,)
+        if tuple(before) or tuple(ends if after is None else after) != ends or reads:
+            raise _no_place("a Marian tokenizer puts the end symbol behind text, and nothing else")
+        write_marian(folder, listed, longest=longest)
+        return
     for inside, tokenizer in zip(("", TARGET_FOLDER), tokenizers, strict=False):
         special = tokenizer.special
         behind = (special.end,) if after is None else after
@@ -60,6 +70,7 @@ def write_vocabulary(
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": _is_tidy(tokenizer),
             "split_special_tokens": True,
+            "model_input_names": _INPUTS + ["token_type_ids"] * reads,
             "model_max_length": longest or _NO_LIMIT,
             **names,
         }
@@ -70,15 +81,23 @@ def write_vocabulary(
         write_text(path / SPECIAL_MAP, _table(names))
 
 
-def refuse_unwritable(tokenizer: Tokenizer) -> None:
-    """Refuse a vocabulary that has no place in the format.
+def refuse_unwritable(tokenizers: Sequence[Tokenizer]) -> None:
+    """Refuse vocabularies that have no place in the format.
 
     Raises:
-        ConfigError: its ids are those of a list beside the file that cuts text.
+        ConfigError: ids are those of a list, and what cuts text is no model as Marian has (place
+            ``tokenizer``).
     """
-    if isinstance(tokenizer, ImportedTokenizer) and tokenizer.imported.names is not None:
-        problem = "its ids are those of a list, for which tokenizer.json has no place"
-        raise ConfigError("tokenizer", problem, "use the vocabulary of the folder it came from")
+    if any(map(_listed, tokenizers)) and not all(map(fits_marian, tokenizers)):
+        raise _no_place("its ids are those of a list, for which tokenizer.json has no place")
+
+
+def _no_place(problem: str) -> ConfigError:
+    return ConfigError("tokenizer", problem, "use the vocabulary of the folder it came from")
+
+
+def _listed(tokenizer: Tokenizer) -> bool:
+    return isinstance(tokenizer, ImportedTokenizer) and tokenizer.imported.names is not None
 
 
 def _table(table: Json) -> str:
