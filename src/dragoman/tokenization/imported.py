@@ -135,8 +135,10 @@ class ImportedTokenizer(Tokenizer):
         """
         for number, text in enumerate(texts):
             refuse_surrogates(text, f"text {number}: ")
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [self._ids_of(each) for each in encodings]
+        # The fast one leaves out how pieces are called.
+        named = self._ids is not None
+        encode = self._backend.encode_batch if named else self._backend.encode_batch_fast
+        return [self._ids_of(each) for each in encode(list(texts), add_special_tokens=False)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text as the toolkit of this vocabulary does.
