@@ -12,9 +12,8 @@ from dragoman.interop.huggingface.names import (
     every,
     linear,
     norm,
-    read_weights,
-    write_weights,
 )
+from dragoman.interop.huggingface.weights import read_weights, write_weights
 
 
 def copy_weights(

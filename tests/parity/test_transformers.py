@@ -13,7 +13,7 @@ from dragoman.interop.huggingface.gpt2 import gpt2_rows
 from dragoman.interop.huggingface.llama import llama_rows
 from dragoman.interop.huggingface.marian import marian_rows
 from dragoman.interop.huggingface.names import Row
-from dragoman.interop.huggingface.t5 import t5_rows
+from dragoman.interop.huggingface.t5_names import t5_1_1_rows, t5_rows
 from dragoman.models import PRESETS, ModelConfig, build_model
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly, T5Bias
 from tests.parity.names import copy_weights, vit_rows
@@ -121,8 +121,7 @@ def marian() -> tuple[nn.Module, EncoderDecoder]:
         "output_bias": True,
         "starts_with_padding": True,
     }
-    rows = marian_rows(LAYERS)
-    return theirs, ours_like(theirs, lambda _: rows, choices, "embed_positions.weight")
+    return theirs, ours_like(theirs, marian_rows, choices)
 
 
 def t5(*, gated: bool) -> tuple[nn.Module, EncoderDecoder]:
@@ -151,8 +150,7 @@ def t5(*, gated: bool) -> tuple[nn.Module, EncoderDecoder]:
             "tied": "input",
             "embedding_scale": False,
         }
-    rows = t5_rows(LAYERS, WIDTH, gated=gated)
-    return theirs, ours_like(theirs, lambda _: rows, choices)
+    return theirs, ours_like(theirs, t5_1_1_rows if gated else t5_rows, choices)
 
 
 TRANSLATORS = {

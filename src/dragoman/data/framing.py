@@ -49,9 +49,8 @@ class Frame:
     @property
     def never_written(self) -> tuple[int, ...]:
         """Ids that no translation may hold; the end symbol, which may begin a target, ends one."""
-        special = self.special
-        ids = (special.padding, special.start, *self.target_before, special.unknown)
-        return tuple(each for each in dict.fromkeys(ids) if each != special.end)
+        ids = (*self.special.banned, *self.target_before)
+        return tuple(each for each in dict.fromkeys(ids) if each != self.special.end)
 
     def source(self, ids: Iterable[int]) -> list[int]:
         """Frame the ids of a source; where nothing is left to read, it is one piece of padding."""

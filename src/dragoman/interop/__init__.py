@@ -9,7 +9,7 @@ from dragoman.interop.ctranslate2 import (
     read_ctranslate2,
     write_ctranslate2,
 )
-from dragoman.interop.marian import to_marian
+from dragoman.interop.huggingface.marian_model import to_marian
 
 __all__ = [
     "CTRANSLATE2_FOLDER",

@@ -64,6 +64,8 @@ class ModelConfig:
         tied: which tables are one: ``all`` three (3.4), ``output`` with target, ``input``s of
             source and target, or ``none``; unset means all, or output when the vocabularies differ.
         embedding_width: width of the tables, when it is not d_model.
+        embedding_projection: where a table of another width comes to that of the model: ``first``,
+            or ``last``, after positions, segments and norm, as in ALBERT; encoder-only.
         embedding_scale: whether embeddings are multiplied by sqrt(d_model), as in the paper.
         embedding_norm: a norm after the sum of embedding and position, as in BERT.
         output_bias: whether every piece has a bias in the output; not in the paper.
@@ -116,6 +118,7 @@ class ModelConfig:
     decoder_positions: Positions | None = None
     tied: Literal["all", "output", "input", "none"] | None = None
     embedding_width: Size | None = None
+    embedding_projection: Literal["first", "last"] = "first"
     embedding_scale: bool = True
     embedding_norm: bool = False
     output_bias: bool = False
@@ -150,6 +153,12 @@ class ModelConfig:
         if self.multiple_of is None:
             return self.d_ff
         return math.ceil(2 * self.d_ff // 3 / self.multiple_of) * self.multiple_of
+
+    @property
+    def input_width(self) -> int:
+        """Width of what positions are added to."""
+        late = self.embedding_projection == "last"
+        return self.embedding_width or self.d_model if late else self.d_model
 
     @property
     def has_final_norm(self) -> bool:

@@ -112,6 +112,12 @@ class ImportedTokenizer(Tokenizer):
         return False
 
     @property
+    def gap(self) -> int:
+        """Id that stands for a gap: that of a piece for it where there is one."""
+        masks = (self.controls[name] for name in ("[MASK]", "<mask>") if name in self.controls)
+        return next(masks, self.special.unknown)
+
+    @property
     def size(self) -> int:
         """Ids of the model, those without a piece included."""
         return len(self._names)

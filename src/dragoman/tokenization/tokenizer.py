@@ -100,6 +100,11 @@ class Tokenizer:
         return True
 
     @property
+    def gap(self) -> int:
+        """Id that stands for a gap to fill, in a model that learnt to fill gaps."""
+        return self.special.unknown
+
+    @property
     def size(self) -> int:
         """Pieces in the vocabulary, special symbols and byte pieces included."""
         return len(self._pieces)

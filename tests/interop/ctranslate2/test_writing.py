@@ -34,8 +34,6 @@ REFUSED = {
     "local-shaw": "attention",
     "sparse": "attention",
     "sparse-t5": "attention",
-    "mqa": "kv_heads",
-    "gqa": "kv_heads",
     "free-widths": "d_v",
     "free-widths-shaw": "d_v",
     "narrow-table": "embedding_width",
@@ -49,7 +47,9 @@ EXTRA: dict[str, dict[str, Any]] = {
     "eps": {"norm_eps": 1e-2},
     "relu-gated-bias": {"feedforward": "gated", "activation": "relu", "feedforward_bias": True},
 }
-HELD = {name: table for name, table in TRANSFORMERS.items() if name not in REFUSED} | EXTRA
+IN_TRAINING = ("all-dropouts", "shaw-dropout", "depth-scaled")  # the same model as another
+LEFT_OUT = {*REFUSED, *IN_TRAINING}
+HELD = {name: table for name, table in TRANSFORMERS.items() if name not in LEFT_OUT} | EXTRA
 
 
 def theirs(folder: Path, **options: Any) -> Any:

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dragoman.bundle import Bundle
+from dragoman.decoding import BeamSearch, CTranslate2Engine, CTranslate2Model, Symbols
 from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.ctranslate2.settings import read_json
 from dragoman.models import Learned, ModelConfig
+from dragoman.nn import EncoderDecoder
 
 Logits = NDArray[np.float32]
 
@@ -21,24 +23,30 @@ Logits = NDArray[np.float32]
 class CTranslate2Side:
     """A ``ctranslate2.Translator``.
 
-    It does not run an empty source: ``translate`` gives nothing for one, ``log_probs`` does run.
-    Its beam search is our ``BeamSearch(length_penalty="average", alpha=1.0, patience=1.0)``.
+    Its beam search is our ``BeamSearch(length_penalty="average", alpha=1.0, patience=1.0)`` with
+    nothing banned; translations that met the limit are searched again, as in ``CTranslate2Engine``.
+    It does not run an empty source: ``translate`` gives nothing for one, and ``log_probs`` only
+    those of the target, which are 0 when no symbol is added to sources.
 
     Args:
         translator: of the library; Any, as it has no types.
-        source: names of the source pieces by id.
-        target: names of the target pieces by id.
+        bundle: says what the ids are.
         longest: pieces that a text may have, symbols included; None is no limit.
     """
 
     name = "ctranslate2.Translator"
+    patience: float | None = 1.0
+    banned: tuple[int, ...] = ()
+    reads_empty = False
 
-    def __init__(
-        self, translator: Any, source: Sequence[str], target: Sequence[str], longest: int | None
-    ) -> None:
+    def __init__(self, translator: Any, bundle: Bundle, longest: int | None) -> None:
+        assert isinstance(bundle.model, EncoderDecoder)
+        source, target = bundle.source_tokenizer.names(), bundle.target_tokenizer.names()
         self._translator, self._source, self._target = translator, source, target
-        self._ids = {name: number for number, name in enumerate(target)}
-        self.longest = longest
+        self._frame, self.longest = bundle.frame, longest
+        loaded = CTranslate2Model(translator, tuple(source), tuple(target), 1, longest)
+        added = len(self._frame.source_before), len(self._frame.source_after)
+        self._engine = CTranslate2Engine(bundle.model, loaded, added)
 
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> Logits:
         """Give the log-probabilities of every piece after each beginning of a target, (T + 1, V).
@@ -67,15 +75,11 @@ class CTranslate2Side:
 
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Translate; ``max_length`` counts the end symbol."""
-        (result,) = self._translator.translate_batch(
-            [_names(self._source, source)],
-            beam_size=beam,
-            length_penalty=1.0,
-            max_input_length=0,
-            max_decoding_length=max_length,
-            min_decoding_length=0,
-        )
-        return [self._ids[name] for name in result.hypotheses[0]]
+        config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0)
+        symbols = Symbols(self._frame.target_before[-1], self._frame.special.end)
+        framed = self._frame.source(source)
+        ((found, *_),) = self._engine.search([framed], config, symbols, [max_length])
+        return list(found.ids)
 
 
 class CTranslate2Reader:
@@ -121,9 +125,7 @@ def open_ctranslate2(
         match bundle.config.architecture:
             case "encoder-decoder":
                 translator = library.Translator(str(folder), **options)
-                tokenizers = bundle.source_tokenizer, bundle.target_tokenizer
-                source, target = (tokenizer.names() for tokenizer in tokenizers)
-                return CTranslate2Side(translator, source, target, longest)
+                return CTranslate2Side(translator, bundle, longest)
             case "decoder-only":
                 generator = library.Generator(str(folder), **options)
                 return CTranslate2Reader("ctranslate2.Generator", generator, longest)

@@ -32,7 +32,6 @@ _UNKNOWN = {  # parts of a name to what they compute
     "v_norm": "norms of values",
     "layer_scalar": "a factor on each layer",
     "project_in": "tables of another width than the layers",
-    "project_out": "tables of another width than the layers",
     "final_logit_softcapping": "logits bent to a range",
     "low_rank_weight": "weights as products of two",
     "relative_asymmetric_position_keys": "asymmetric relative positions",
@@ -40,6 +39,7 @@ _UNKNOWN = {  # parts of a name to what they compute
     "memory_kv": "one attention to text and source",
     "embeddings_1": "several tables for each piece of a source",
 }
+_ALONE = {"embeddings_1": "encoder-only", "project_in": "decoder-only"}  # where they are known
 _TANH = 5  # by number of its enumeration
 
 
@@ -96,8 +96,7 @@ def _refuse_unknown(variables: Variables, architecture: str) -> None:
     """Say what a variable computes that no choice of ours does."""
     for name in variables.left():
         for part, what in _UNKNOWN.items():
-            tables = part == "embeddings_1" and architecture == "encoder-only"
-            if part in name.split("/") and not tables:
+            if part in name.split("/") and _ALONE.get(part) != architecture:
                 _refuse(variables, f"has {name}: {what}")
 
 
@@ -129,6 +128,8 @@ def _table(variables: Variables, architecture: str, stacks: dict[str, Stack]) ->
         table |= _encoder_alone(variables)
     else:
         table["output_bias"] = "decoder/projection/bias" in variables
+        if "decoder/project_in/weight" in variables:
+            table["embedding_width"] = variables.shape("decoder/project_in/weight")[-1]
     return table
 
 

@@ -19,8 +19,9 @@ from dragoman.interop.ctranslate2.deducing import Deduced, deduce
 from dragoman.interop.ctranslate2.filling import filled
 from dragoman.interop.ctranslate2.settings import Settings, read_settings
 from dragoman.interop.ctranslate2.variables import Variables
-from dragoman.interop.ctranslate2.vocabulary import Pieces, complete, read_pieces, tokenizer_over
+from dragoman.interop.ctranslate2.vocabulary import Pieces, complete, read_pieces
 from dragoman.interop.ctranslate2.writing import weights_digest
+from dragoman.interop.vocabulary import tokenizer_of_pieces
 from dragoman.models import ModelConfig, read_config
 from dragoman.models.build import Model
 from dragoman.tokenization import Tokenizer
@@ -205,6 +206,7 @@ def _essence(config: ModelConfig) -> dict[str, Any]:
         "layers": (config.layers, config.decoder_layers or config.layers),
         "d_model": config.d_model,
         "heads": (config.heads, config.kv_heads or config.heads, config.head_width),
+        "embedding_width": config.embedding_width or config.d_model,
         "d_ff": config.inner_width,
         "feedforward": config.feedforward,
         "activation": config.activation or ("silu" if gated else "relu"),
@@ -223,8 +225,8 @@ def import_ctranslate2(folder: Path, *, tokenizer: Path | None = None) -> Bundle
     Args:
         folder: holds ``model.bin``, vocabularies and, from version 6 on, ``config.json``.
         tokenizer: how text is cut into the pieces of the vocabulary, which the folder does not say:
-            a SentencePiece model, a ``tokenizer.json`` or BPE codes. Unless given, text comes with
-            spaces between pieces, or as single characters where all pieces are.
+            a SentencePiece model, or codes of subword-nmt or fastBPE. Unless given, text comes as
+            pieces between spaces, or as single characters where all pieces are.
 
     Raises:
         ModelError: a file is missing or damaged, or the model computes what no choice of ours does.
@@ -232,5 +234,13 @@ def import_ctranslate2(folder: Path, *, tokenizer: Path | None = None) -> Bundle
     opened = open_folder(folder)
     if opened.tokenizers:
         return Bundle(opened.config, opened.model, opened.tokenizers)
-    made = tuple(tokenizer_over(side, tokenizer) for side in opened.sides)
+    made = tuple(
+        tokenizer_of_pieces(side.names, side.special, cut=tokenizer, controls=_added(side))
+        for side in opened.sides
+    )
     return Bundle(opened.config, opened.model, made)
+
+
+def _added(side: Pieces) -> list[int]:
+    """List the ids that only make room."""
+    return list(range(len(side.names) - side.added, len(side.names)))

@@ -28,8 +28,6 @@ def beyond_ctranslate2(config: AnyConfig) -> list[Mistake]:
 def _attention(config: ModelConfig) -> Iterator[Mistake]:
     if not isinstance(config.attention, Softmax):
         yield _missing("attention", f"{config.attention.kind} attention")
-    if config.architecture == "encoder-decoder" and config.kv_heads not in (None, config.heads):
-        yield _missing("kv_heads", "an attention to the source whose heads share keys")
     if config.d_v not in (None, config.head_width):
         yield _missing("d_v", "values of another width than keys")
 
@@ -42,8 +40,11 @@ def _positions(config: ModelConfig) -> Iterator[Mistake]:
 def _stacks(config: ModelConfig) -> Iterator[Mistake]:
     if config.initialization == "deepnorm":
         yield _missing("initialization", "the factor of deepnorm on the residual path")
-    if config.embedding_width not in (None, config.d_model):
-        yield _missing("embedding_width", "tables of another width than d_model")
+    if config.embedding_projection == "last":
+        yield _missing("embedding_projection", "a width that changes after positions")
+    narrow = config.embedding_width not in (None, config.d_model)
+    if narrow and config.architecture != "decoder-only":
+        yield _missing("embedding_width", "tables of another width than d_model in an encoder")
 
 
 def _frames(config: ModelConfig) -> Iterator[Mistake]:

@@ -47,6 +47,9 @@ def _stack(config: ModelConfig, name: str, inputs: str, positions: Positions) ->
     """List an encoder or decoder and what feeds it."""
     table = "embeddings" if name == "decoder" else "embeddings_0"
     yield Place(f"{name}/{table}/weight", f"{inputs}.embedding.table")
+    if config.embedding_width not in (None, config.d_model):  # has a place in decoders alone
+        yield Place(f"{name}/project_in/weight", f"{inputs}.embedding.projection.weight")
+        yield Place(f"{name}/project_out/weight", "generator.projection.weight")
     if config.segments:
         yield Place(f"{name}/embeddings_1/weight", f"{inputs}.segments")
     if isinstance(positions, Learned):

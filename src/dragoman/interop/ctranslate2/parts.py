@@ -60,6 +60,7 @@ def _decoder(specs: Any, config: ModelConfig, rows: int) -> Any:
         layers,
         with_encoder_attention=config.architecture == "encoder-decoder",
         alibi=isinstance(positions, Alibi),
+        project_in_out=is_narrow(config),
         **_choices(specs, config, positions),
     )
     _finish(specs, stack, config, positions, rows)
@@ -100,7 +101,7 @@ def _finish(specs: Any, stack: Any, config: ModelConfig, positions: Positions, r
     stack.pre_norm = config.norm_order == "pre"
     stack.scale_embeddings = math.sqrt(config.d_model) if config.embedding_scale else 1.0
     encodings = written_positions(positions, rows, config.d_model)
-    if encodings is not None:
+    if encodings is not None and (positions != OWN_SINUSOIDS or is_narrow(config)):
         stack.position_encodings.encodings = encodings
     for layer in stack.layer:
         own = layer.self_attention
@@ -114,18 +115,19 @@ def _finish(specs: Any, stack: Any, config: ModelConfig, positions: Positions, r
                     attention.queries_scale = float(config.attention_scale)
 
 
-def written_positions(positions: Positions, rows: int, width: int) -> Array | None:
-    """Write positions that are added and not learnt as a table.
+def is_narrow(config: ModelConfig) -> bool:
+    """Whether tables have another width than the layers."""
+    return config.embedding_width not in (None, config.d_model)
 
-    Without one it adds its own sinusoids.
+
+def written_positions(positions: Positions, rows: int, width: int) -> Array | None:
+    """Make the table of positions that are added and not learnt; None where nothing is added.
+
+    The library adds sinusoids of its own to a stack without a table.
     """
     match positions:
         case Sinusoidal():
-            return (
-                None
-                if positions == OWN_SINUSOIDS
-                else added_sinusoids(positions, rows, width).numpy()
-            )
+            return added_sinusoids(positions, rows, width).numpy()
         case NoPositions():
             return np.zeros((rows, width), dtype=np.float32)
         case _:

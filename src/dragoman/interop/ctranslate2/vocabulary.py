@@ -1,12 +1,12 @@
 """The pieces of a CTranslate2 folder by id, and which of them are control symbols."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dragoman.errors import ModelError
-from dragoman.interop.ctranslate2.settings import Json, Settings, read_json
-from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds, Tokenizer
+from dragoman.interop.ctranslate2.settings import Settings, read_json
+from dragoman.tokenization import SpecialIds
 
 _PADDING = ("<blank>", "<pad>", "[PAD]", "<PAD>")
 _STARTS, _ENDS = ("<s>", "[CLS]"), ("</s>", "[SEP]")
@@ -91,36 +91,6 @@ def complete(
             special = SpecialIds(padding, padding, special.end, special.unknown)
         made.append(Pieces(tuple(names), special, added))
     return made
-
-
-def tokenizer_over(side: Pieces, file: Path | None) -> Tokenizer:
-    """Make a tokenizer that gives the ids of a vocabulary.
-
-    Args:
-        side: its pieces by id.
-        file: how text is cut; None is by spaces, or into characters where all pieces are.
-
-    Raises:
-        ModelError: the file is none that is read here, or damaged.
-    """
-    if file is not None:
-        raise ModelError(f"{file}: is no tokenizer that is read here")
-    texts = [name for number, name in enumerate(side.names) if number not in astuple(side.special)]
-    single = all(len(name) == 1 for name in texts)
-    characters = {"pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False}
-    settings: Json = {
-        "version": "1.0",
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Split", **characters} if single else {"type": "WhitespaceSplit"},
-        "decoder": {"type": "Fuse"} if single else None,
-        "model": {
-            "type": "WordLevel",
-            "vocab": {name: number for number, name in enumerate(side.names)},
-            "unk_token": side.names[side.special.unknown],
-        },
-    }
-    return ImportedTokenizer(settings, Imported(special=side.special, names=side.names))
 
 
 def _free(names: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 What ``BertModel`` gives is ours with the head ``pooled`` (its pooled vector) or ``none``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dragoman.errors import Mistake
 from dragoman.interop.huggingface.family import ACTIVATIONS, Family, Json, Settings, not_held
@@ -12,6 +12,7 @@ from dragoman.interop.huggingface.special import ids_of
 from dragoman.models import Learned, ModelConfig, Softmax
 from dragoman.tokenization import Tokenizer
 
+SENTENCES = ("cls.seq_relationship.weight", "cls.seq_relationship.bias")  # of the pretraining
 CLASSES = {
     "pieces": "BertForMaskedLM",
     "class": "BertForSequenceClassification",
@@ -69,10 +70,7 @@ def _pieces(config: ModelConfig) -> Iterator[Row]:
     bias, decoder = ("cls.predictions.bias",), "cls.predictions.decoder"
     yield Row("head.generator.bias", bias, absent=(config.vocabulary,))
     yield Row("head.generator.bias", (f"{decoder}.bias",), absent=(config.vocabulary,), tied=True)
-    if config.tied == "none":
-        yield Row("head.generator.table", (f"{decoder}.weight",))
-    else:
-        yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
+    yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
 
 
 def _read(theirs: Settings) -> ModelConfig:
@@ -83,7 +81,7 @@ def _read(theirs: Settings) -> ModelConfig:
         {
             **read_encoder(theirs),
             "embedding_norm": True,
-            "head": _head_of(theirs),
+            "head": head_of(theirs, CLASSES),
             "output_bias": theirs.architecture == "BertForMaskedLM",
             "positions": {
                 "kind": "learned",
@@ -94,15 +92,28 @@ def _read(theirs: Settings) -> ModelConfig:
     )
 
 
-def _head_of(theirs: Settings) -> str:
-    for head, name in CLASSES.items():
-        if name == theirs.architecture != "BertModel":
-            return head
+def head_of(theirs: Settings, classes: Mapping[str, str]) -> str:
+    """Say which of our heads a class has; the bare model may come with a pooled vector or not.
+
+    Args:
+        theirs: its settings.
+        classes: the class of each of our heads.
+    """
+    heads = [head for head, name in classes.items() if name == theirs.architecture]
+    if heads != ["pooled", "none"]:
+        return heads[0]
     return "pooled" if any("pooler." in name for name in theirs.weights) else "none"
 
 
-def read_encoder(theirs: Settings) -> Json:
-    """Read what BERT and its kin have in common."""
+def read_encoder(theirs: Settings, *, activation: str = "gelu") -> Json:
+    """Read what BERT and its kin have in common.
+
+    Args:
+        theirs: the settings.
+        activation: what is meant where none is named.
+    """
+    if theirs.architecture.endswith("MaskedLM"):
+        theirs.only("tie_word_embeddings", default=True)
     return {
         "architecture": "encoder-only",
         "layers": theirs.whole("num_hidden_layers"),
@@ -112,12 +123,11 @@ def read_encoder(theirs: Settings) -> Json:
         "dropout": theirs.real("hidden_dropout_prob", 0.1),
         "attention_dropout": theirs.real("attention_probs_dropout_prob", 0.1),
         "attention_bias": True,
-        "activation": theirs.activation("hidden_act", "gelu"),
+        "activation": theirs.activation("hidden_act", activation),
         "norm_eps": theirs.real("layer_norm_eps", 1e-12),
         "embedding_scale": False,
         "initialization": "normal",
         "segments": theirs.whole("type_vocab_size", 2),
-        "tied": "all" if theirs.flag("tie_word_embeddings", default=True) else "none",
         "vocabulary": theirs.whole("vocab_size"),
         "padding": theirs.optional_id("pad_token_id") or 0,
     }
@@ -130,7 +140,8 @@ def read_classes(theirs: Settings) -> Json:
     theirs.only("problem_type", "single_label_classification")
     names = theirs.table.get("id2label")
     if names is None:
-        return {"classes": [f"LABEL_{number}" for number in range(theirs.whole("num_labels", 2))]}
+        count = min(theirs.whole("num_labels", 2), 1_000_000)  # more have no weights
+        return {"classes": [f"LABEL_{number}" for number in range(count)]}
     table = theirs.inside("id2label")
     return {"classes": [table.text(str(number)) for number in range(len(table.table))]}
 
@@ -150,7 +161,6 @@ def write_encoder(config: ModelConfig, tokenizers: Sequence[Tokenizer]) -> Json:
         "max_position_embeddings": config.positions.max_length,
         "type_vocab_size": config.segments or 2,
         "layer_norm_eps": config.norm_eps,
-        "tie_word_embeddings": config.tied != "none",
         **ids_of(config, tokenizers),
     }
     if config.classes is not None:
@@ -192,14 +202,18 @@ def beyond_encoder(title: str, config: ModelConfig) -> list[Mistake]:
             ("embedding_scale", not config.embedding_scale),
             ("embedding_norm", config.embedding_norm),
             ("output_bias", not config.output_bias or config.head == "pieces"),
+            ("tied", config.tied != "none" or config.head != "pieces"),
             ("pooled", config.pooled or config.head != "class"),
         ),
     )
 
 
 def _beyond(config: ModelConfig) -> list[Mistake]:
-    width = ("embedding_width", config.embedding_width in (None, config.d_model))
-    return [*beyond_encoder("BERT", config), *not_held("BERT", config, (width,))]
+    own = (
+        ("embedding_width", config.embedding_width in (None, config.d_model)),
+        ("embedding_projection", config.embedding_projection == "first"),
+    )
+    return [*beyond_encoder("BERT", config), *not_held("BERT", config, own)]
 
 
 BERT = Family(
@@ -212,4 +226,5 @@ BERT = Family(
     rows=bert_rows,
     prefix="bert.",
     computed=("embeddings.position_ids",),
+    idle=("bert.pooler.dense.weight", "bert.pooler.dense.bias", *SENTENCES),
 )

@@ -14,6 +14,7 @@ from dragoman.errors import MissingExtraError, ModelError
 from dragoman.interop.huggingface.folder import read_json
 from dragoman.interop.huggingface.pickles import refuse_pickles
 from dragoman.interop.huggingface.reading import find_family
+from dragoman.interop.huggingface.translating import TransformersTranslator
 from dragoman.models import ModelConfig
 
 
@@ -46,7 +47,7 @@ class TransformersReader:
         return found[0].float().numpy()
 
 
-def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader:
+def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader | TransformersTranslator:
     """Load a folder with ``transformers``, as its users do.
 
     Args:
@@ -59,10 +60,16 @@ def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader:
     """
     refuse_pickles(folder)
     path = folder / "config.json"
-    _, architecture = find_family(read_json(path), path)
-    model = load_transformers(folder, architecture)
+    family, architecture = find_family(read_json(path), path)
     assert isinstance(bundle.config, ModelConfig)
     longest = bundle.config.max_length
+    if family.symbols is not None:
+        architecture = family.architectures[0]  # of the bare stack, the one with an output
+        model = load_transformers(folder, architecture)
+        rows = getattr(model.config, "max_position_embeddings", longest)
+        name = f"transformers {architecture}"
+        return TransformersTranslator(model, name, rows, bundle.frame)
+    model = load_transformers(folder, architecture)
     return TransformersReader(model, f"transformers {architecture}", longest)
 
 

@@ -13,6 +13,7 @@ from dragoman.models import ModelConfig
 from dragoman.tokenization import Tokenizer
 
 Json = dict[str, Any]  # Any: what JSON holds is known only after looking
+Symbols = dict[str, tuple[int, ...] | None]  # fields of ModelConfig
 CHANGE = "train with another choice, or export to another format"
 
 # Their names of our activations, the first of which is written.
@@ -22,6 +23,30 @@ ACTIVATIONS: Mapping[str, tuple[str, ...]] = {
     "gelu_tanh": ("gelu_new", "gelu_pytorch_tanh", "gelu_fast"),
     "silu": ("silu", "swish"),
 }
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The languages asked for at import, of a model that knows many; a pair is then fixed.
+
+    Args:
+        source: its name, as the vocabulary has it, or the part before ``_``.
+        target: the same.
+    """
+
+    source: str | None = None
+    target: str | None = None
+
+    def refuse(self, why: str) -> None:
+        """See that none is asked for.
+
+        Raises:
+            ConfigError: one is.
+        """
+        for side, named in (("source", self.source), ("target", self.target)):
+            if named is not None:
+                problem = f"{named[:80]!r} is asked for, and {why}"
+                raise ConfigError(f"{side}_language", problem, "leave it out")
 
 
 @dataclass(frozen=True)
@@ -38,7 +63,12 @@ class Family:
         rows: which weight is which.
         prefix: before the names of the bare stack where it carries a head; checkpoints made from
             one class and read as another have it or lack it.
-        computed: ends of names of what is stored and needs no place.
+        computed: ends of names of what is stored and needs no place, such as masks.
+        idle: ends of names of parts that a checkpoint may hold for another class and the class at
+            hand does not read, such as the pooled vector beside what fills in pieces.
+        when: tells families with the same ``model_type`` apart by what ``config.json`` holds.
+        symbols: of an encoder-decoder: what stands around its sources and before its targets.
+        generation: of an encoder-decoder: its ``generation_config.json``.
     """
 
     title: str
@@ -50,6 +80,10 @@ class Family:
     rows: Callable[[ModelConfig], list[Row]]
     prefix: str = ""
     computed: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    when: Callable[[Json], bool] = lambda _: True
+    symbols: Callable[["Settings", Sequence[Tokenizer], Languages], Symbols] | None = None
+    generation: Callable[[ModelConfig, Sequence[Tokenizer]], Json] | None = None
 
 
 class Settings:

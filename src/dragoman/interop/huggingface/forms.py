@@ -5,6 +5,7 @@ All but ``Divided`` give the same bits again.
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -73,6 +74,51 @@ class Divided:
 
 
 @dataclass(frozen=True)
+class Offset:
+    """A table with rows before the first of ours, which nobody reads; zeros when written.
+
+    Args:
+        rows: how many.
+    """
+
+    rows: int
+
+    def read(self, theirs: Tensor) -> Tensor:
+        """Leave them out."""
+        return theirs[self.rows :]
+
+    def write(self, ours: Tensor) -> Tensor:
+        """Put zeros before."""
+        return torch.cat([ours.new_zeros(self.rows, *ours.shape[1:]), ours])
+
+
+@dataclass(frozen=True)
+class InHalves:
+    """Features of a vector between layers in another order: theirs counts sines, then cosines.
+
+    With interleaved sinusoids ours has a sine and a cosine by turns. As every part treats all
+    features alike, a model whose features are put in their order computes the same.
+
+    Args:
+        axis: of the features.
+    """
+
+    axis: int
+
+    def read(self, theirs: Tensor) -> Tensor:
+        """Put them by turns."""
+        return theirs.index_select(self.axis, _in_halves(theirs.size(self.axis)).argsort())
+
+    def write(self, ours: Tensor) -> Tensor:
+        """Put the even ones before the odd ones."""
+        return ours.index_select(self.axis, _in_halves(ours.size(self.axis)))
+
+
+def _in_halves(width: int) -> Tensor:
+    return torch.cat([torch.arange(0, width, 2), torch.arange(1, width, 2)])
+
+
+@dataclass(frozen=True)
 class Patches:
     """Kernels of a convolution with the channels before the pixels.
 
@@ -119,4 +165,4 @@ def _swapped(x: Tensor, first: tuple[int, int]) -> Tensor:
 
 
 SAME = Same()
-Form = Same | Transposed | LeadingOnes | Divided | Patches | HeadByHead
+Form = Same | Transposed | LeadingOnes | Divided | Offset | InHalves | Patches | HeadByHead

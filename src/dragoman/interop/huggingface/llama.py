@@ -1,9 +1,13 @@
 """LLaMA and those that differ from it by biases or by what they see: Mistral and Qwen2.
 
 RMS norms before, gated networks, rotary positions; keys may be fewer than queries.
+
+What is read as Qwen2 is written as LLaMA, whose output bias is then zero: ``AutoTokenizer`` cuts
+the text of a Qwen2 in its own way, whatever ``tokenizer.json`` says.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from dragoman.errors import Mistake
 from dragoman.interop.huggingface.family import ACTIVATIONS, Family, Json, Settings, not_held
@@ -15,11 +19,17 @@ from dragoman.tokenization import Tokenizer
 _POSITIONS = 131_072  # written where config.json must say a number; rotation has no end
 
 
-def llama_rows(config: ModelConfig) -> list[Row]:
-    """Name every weight."""
+def llama_rows(config: ModelConfig, *, output_bias: bool = True) -> list[Row]:
+    """Name every weight.
+
+    Args:
+        config: our choices.
+        output_bias: whether what joins the heads has a bias where queries, keys and values have.
+    """
+    layer = _layer(config, "decoder.layers.{i}", "model.layers.{i}", output_bias=output_bias)
     rows = [
         Row("input.embedding.table", ("model.embed_tokens.weight",)),
-        *every(config.layers, _layer(config, "decoder.layers.{i}", "model.layers.{i}")),
+        *every(config.layers, layer),
         *norm("decoder.final_norm", "model.norm", bias=False),
     ]
     if config.tied == "none":
@@ -27,14 +37,14 @@ def llama_rows(config: ModelConfig) -> list[Row]:
     return [*rows, Row("input.embedding.table", ("lm_head.weight",), tied=True)]
 
 
-def _layer(config: ModelConfig, ours: str, theirs: str) -> Iterator[Row]:
+def _layer(config: ModelConfig, ours: str, theirs: str, *, output_bias: bool) -> Iterator[Row]:
     keys = (config.kv_heads or config.heads) * config.head_width
     yield from attention(
         f"{ours}.attention",
         f"{theirs}.self_attn",
         "q_proj k_proj v_proj o_proj",
         bias=config.attention_bias,
-        output_bias=config.has_attention_output_bias,
+        output_bias=config.attention_bias and output_bias,
         sizes=(config.heads * config.head_width, keys, keys),
     )
     yield from norm(f"{ours}.attention_residual.norm", f"{theirs}.input_layernorm", bias=False)
@@ -183,8 +193,8 @@ def _beyond(title: str, config: ModelConfig) -> list[Mistake]:
 
 def _beyond_llama(config: ModelConfig) -> list[Mistake]:
     full = isinstance(config.attention, Softmax) and config.attention.scale is None
-    even = config.attention_bias == config.has_attention_output_bias
-    own = (("attention", full), ("attention_output_bias", even))
+    biased = config.attention_bias or not config.has_attention_output_bias
+    own = (("attention", full), ("attention_output_bias", biased))
     return [*_beyond("LLaMA", config), *not_held("LLaMA", config, own)]
 
 
@@ -241,7 +251,7 @@ QWEN2 = Family(
     read=_read_qwen2,
     write=_write_qwen2,
     beyond=_beyond_qwen2,
-    rows=llama_rows,
+    rows=partial(llama_rows, output_bias=False),
     prefix="model.",
     computed=(".rotary_emb.inv_freq",),
 )

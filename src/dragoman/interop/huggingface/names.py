@@ -1,17 +1,15 @@
 """Which weight of theirs is which of ours: tables of names that read in both directions.
 
-A row names one of our parameters and those of theirs that stand side by side in it. Nothing is
-guessed: a weight on either side that no row names is an error, and so is one that should be equal
-to another, or zero, and is not.
+A row names one of our parameters and those of theirs that stand side by side in it; ``weights.py``
+follows such a table.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from dragoman.errors import ModelError
 from dragoman.interop.huggingface.forms import SAME, Form
 
 Shape = tuple[int, ...]
@@ -29,8 +27,12 @@ class Row:
         absent: what stands for a parameter that our model may lack and theirs always has: zeros of
             this shape, or as many as a parameter of ours with this name has rows. Anything but
             zeros is then refused when read.
-        tied: theirs is another name of a weight that a row before gives: when it is there, it must
-            be equal to the last bit; it is never written.
+        tied: theirs is another name of a weight that a row before gives, or what comes of it by
+            ``form``: when it is there, it must be equal to the last bit; it is not written.
+        derived: the same, but it is written and always there.
+        optional: theirs may be missing where ours is.
+        fixed: gives, for a shape, what both sides compute, when theirs is nothing of ours; what is
+            stored must be that, and is not written.
     """
 
     ours: str
@@ -39,6 +41,9 @@ class Row:
     sizes: tuple[int, ...] = ()
     absent: Shape | str | None = None
     tied: bool = False
+    derived: bool = False
+    optional: bool = False
+    fixed: Callable[[Shape], Tensor] | None = None
 
     def at(self, layer: int) -> "Row":
         """Put the number of a layer into the names."""
@@ -56,7 +61,7 @@ class Row:
         sizes = self.sizes or (ours.size(0) // len(self.theirs),) * len(self.theirs)
         parts = torch.split(ours, list(sizes)) if len(self.theirs) > 1 else (ours,)
         pairs = zip(self.theirs, parts, strict=True)
-        return {name: self.form.write(part).contiguous() for name, part in pairs}
+        return {name: self.form.write(part).contiguous().clone() for name, part in pairs}
 
 
 def linear(
@@ -109,128 +114,3 @@ def attention(
 def every(layers: int, rows: Iterable[Row]) -> list[Row]:
     """Repeat rows for every layer."""
     return [row.at(layer) for row in rows for layer in range(layers)]
-
-
-def read_weights(
-    ours: Mapping[str, Shape],
-    theirs: Mapping[str, Tensor],
-    rows: Sequence[Row],
-    where: str,
-    *,
-    computed: Sequence[str] = (),
-) -> dict[str, Tensor]:
-    """Make our weights of theirs, and use all of theirs.
-
-    Args:
-        ours: the shape of every parameter of our model.
-        theirs: their weights by name.
-        rows: the table, layers numbered.
-        where: their file or folder, for messages.
-        computed: ends of the names of what is stored and needs no place: masks and the like, which
-            both sides compute.
-
-    Returns:
-        By our names, in float32.
-
-    Raises:
-        ModelError: a weight is missing, left over or of another shape; or one differs from what it
-            must be equal to.
-    """
-    _see_all_named(ours, rows)
-    _refuse_unlike(theirs, rows, where, computed)
-    read: dict[str, Tensor] = {}
-    for row in rows:
-        if row.tied and row.theirs[0] not in theirs:
-            continue
-        joined = _joined(row, theirs, where)
-        if row.ours not in ours:
-            if joined.count_nonzero():
-                named = ", ".join(row.theirs)
-                raise ModelError(
-                    f"{where}: {named} is not zero, and the choices under dragoman in config.json "
-                    "say that there is none; remove them there if the model was trained since"
-                )
-            continue
-        if joined.shape != ours[row.ours]:
-            raise ModelError(
-                f"{where}: {', '.join(row.theirs)} is {tuple(joined.shape)} as {row.ours}, the "
-                f"model needs {tuple(ours[row.ours])}; config.json does not describe these weights"
-            )
-        if row.ours not in read:
-            read[row.ours] = joined
-        elif not torch.equal(read[row.ours], joined):
-            raise ModelError(
-                f"{where}: {row.theirs[0]} differs from the weight that it is tied to; "
-                "say tie_word_embeddings = false in config.json if the two were trained apart"
-            )
-    return read
-
-
-def write_weights(ours: Mapping[str, Tensor], rows: Sequence[Row], form: str) -> dict[str, Tensor]:
-    """Make their weights of ours; what we lack and they always have becomes zeros.
-
-    Args:
-        ours: our weights by name, a tied one once.
-        rows: the table, layers numbered.
-        form: name of their format, for messages.
-
-    Raises:
-        ModelError: theirs holds once what differs between our layers.
-    """
-    _see_all_named(ours, rows)
-    written: dict[str, Tensor] = {}
-    for row in rows:
-        if row.tied:
-            continue
-        weight = ours[row.ours] if row.ours in ours else torch.zeros(_absent_shape(row, ours))
-        for name, part in row.split(weight.detach().cpu()).items():
-            if name in written and not torch.equal(written[name], part):
-                raise ModelError(
-                    f"{form} has one {name} for all layers, and {row.ours} differs between them; "
-                    "export it to another format"
-                )
-            written[name] = part
-    return written
-
-
-def _see_all_named(ours: Iterable[str], rows: Sequence[Row]) -> None:
-    """See that the table has a row for every parameter of ours; only a bug can break it."""
-    unnamed = sorted(set(ours) - {row.ours for row in rows})
-    assert not unnamed, f"no row for {unnamed}"
-    missing = sorted({row.ours for row in rows if row.absent is None} - set(ours))
-    assert not missing, f"no parameter for {missing}"
-
-
-def _refuse_unlike(
-    theirs: Mapping[str, Tensor], rows: Sequence[Row], where: str, computed: Sequence[str]
-) -> None:
-    known = {name for row in rows for name in row.theirs}
-    missing = {name for row in rows if not row.tied for name in row.theirs} - theirs.keys()
-    left = {name for name in theirs.keys() - known if not name.endswith(tuple(computed))}
-    parts = [
-        f"{len(names)} weights are {what} ({_few(names)})"
-        for names, what in ((missing, "missing"), (left, "not known"))
-        if names
-    ]
-    if parts:
-        raise ModelError(f"{where}: {'; '.join(parts)}; config.json describes another model")
-
-
-def _few(names: Iterable[str]) -> str:
-    several = sorted(names)
-    return ", ".join(several[:3]) + " ..." * (len(several) > 3)
-
-
-def _joined(row: Row, theirs: Mapping[str, Tensor], where: str) -> Tensor:
-    try:
-        return row.join(theirs).float()
-    except (RuntimeError, IndexError) as error:  # shapes that cannot be laid out so
-        named = ", ".join(row.theirs)
-        shapes = ", ".join(str(tuple(theirs[name].shape)) for name in row.theirs)
-        problem = f"{named} is {shapes}, which makes no {row.ours}"
-        raise ModelError(f"{where}: {problem}; config.json describes another model") from error
-
-
-def _absent_shape(row: Row, ours: Mapping[str, Tensor]) -> Shape:
-    assert row.absent is not None  # seen before
-    return (ours[row.absent].size(0),) if isinstance(row.absent, str) else row.absent

@@ -7,6 +7,7 @@ Opcodes are read, never run.
 import io
 import itertools
 import pickletools
+import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ _CALLS = {"REDUCE", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BUILD"}
 _NAMING, _HIDING = {"GLOBAL", "INST"}, {"STACK_GLOBAL", "EXT1", "EXT2", "EXT4"}
 # What files of weights and of the settings of a training name; whatever else they name is refused.
 _HARMLESS = (
+    "argparse Namespace",
     "collections OrderedDict",
     "torch._utils _rebuild_",
     "torch device",
@@ -104,8 +106,11 @@ def _harmful(data: bytes) -> str | None:
     stream = io.BytesIO(data)
     while (start := stream.tell()) < len(data):
         named, whole = _names_in_one(stream)
+        binary = data[start : start + 1] == _PROTOCOL
+        if not binary:  # text may read like code; what it names then has no such name
+            named = [name for name in named if all(map(str.isidentifier, _words(name)))]
         # Loading a pickle that breaks off runs what stands before; text that is none breaks off.
-        if (whole or data[start : start + 1] == _PROTOCOL) and (found := _first_harmful(named)):
+        if (whole or binary) and (found := _first_harmful(named)):
             return found
         if not whole or data[:1] != _PROTOCOL:
             return None
@@ -117,15 +122,21 @@ def _names_in_one(stream: io.BytesIO) -> tuple[list[str], bool]:
     named: list[str] = []
     calls = False
     try:
-        for opcode, argument, _ in pickletools.genops(stream):
-            calls = calls or opcode.name in _CALLS
-            if opcode.name in _NAMING:
-                named.append(str(argument))
-            elif opcode.name in _HIDING:  # names what was put together before
-                named.append("a function under a name put together")
+        with warnings.catch_warnings():  # of escapes in what only looks like a string of code
+            warnings.simplefilter("ignore")
+            for opcode, argument, _ in pickletools.genops(stream):
+                calls = calls or opcode.name in _CALLS
+                if opcode.name in _NAMING:
+                    named.append(str(argument))
+                elif opcode.name in _HIDING:  # names what was put together before
+                    named.append("a function under a name put together")
     except ValueError:  # a byte that is no opcode, or an end too soon
         return named if calls else [], False
     return named if calls else [], True
+
+
+def _words(name: str) -> list[str]:
+    return name.replace(" ", ".", 1).split(".")
 
 
 def _first_harmful(named: list[str]) -> str:

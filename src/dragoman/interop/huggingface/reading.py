@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -12,18 +12,25 @@ from dragoman.bundle import Bundle, load_tensors
 from dragoman.configfile import read_record
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.huggingface.families import FAMILIES
-from dragoman.interop.huggingface.family import Family, Json, Settings
+from dragoman.interop.huggingface.family import Family, Json, Languages, Settings
 from dragoman.interop.huggingface.folder import Weights, read_json
-from dragoman.interop.huggingface.names import Row, read_weights
+from dragoman.interop.huggingface.names import Row
 from dragoman.interop.huggingface.pickles import refuse_pickles
-from dragoman.interop.huggingface.vocabulary import read_vocabulary
+from dragoman.interop.huggingface.weights import read_weights
+from dragoman.interop.vocabulary import read_vocabulary
 from dragoman.models import Model, ModelConfig, build_model
-from dragoman.tokenization import Tokenizer
+from dragoman.tokenization import SpecialIds, Tokenizer
 
 OURS = "dragoman"  # the key in config.json under which our choices stand
 
 
-def read_huggingface(folder: Path, tokenizers: Sequence[Tokenizer] | None = None) -> Bundle:
+def read_huggingface(
+    folder: Path,
+    tokenizers: Sequence[Tokenizer] | None = None,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> Bundle:
     """Read a model that ``save_pretrained`` of ``transformers`` or ``write_huggingface`` wrote.
 
     Nothing in the folder is run; weights in a ``.bin`` are read as tensors or not at all.
@@ -31,6 +38,8 @@ def read_huggingface(folder: Path, tokenizers: Sequence[Tokenizer] | None = None
     Args:
         folder: with ``config.json``, weights and the files of a tokenizer.
         tokenizers: taken instead of those in the folder.
+        source_language: what a model of many languages reads, such as ``de_DE`` or ``de``.
+        target_language: what it writes.
 
     Returns:
         The model in evaluation mode, in float32.
@@ -39,20 +48,23 @@ def read_huggingface(folder: Path, tokenizers: Sequence[Tokenizer] | None = None
         ModelError: a file is missing, damaged or a program; a weight is missing, left over or of
             another shape.
         ConfigError: the model is of no family that is read, or has an option that Dragoman lacks,
-            all of them at once.
+            all of them at once; or a language is not known, or needed and not given.
     """
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such folder")
     refuse_pickles(folder)
+    languages = Languages(source_language, target_language)
     path = folder / "config.json"
     table = read_json(path)
     family, architecture = find_family(table, path)
     weights = Weights(folder)
-    config = _config(family, Settings(table, path, architecture, weights.shapes.keys()))
+    theirs = Settings(table, path, architecture, weights.shapes.keys())
+    config = _config(family, theirs)
     if tokenizers is None:
         tokenizers = read_vocabulary(folder, config)
     if tokenizers:
-        config = replace(config, padding=tokenizers[-1].special.padding)
+        config = _padded(config, tokenizers[-1].special)
+        config = _framed(config, family, theirs, tokenizers, languages)
     return Bundle(config, _filled(config, family, weights, folder), tuple(tokenizers))
 
 
@@ -75,9 +87,11 @@ def find_family(table: Json, path: Path) -> tuple[Family, str]:
     listed = table.get("architectures") or [families[0].architectures[0]]
     named = str(cast("list[object]", listed)[0]) if isinstance(listed, list) else str(listed)
     for family in families:
-        if named in family.architectures:
+        if named in family.architectures and family.when(table):
             return family, named
-    known = ", ".join(name for family in families for name in family.architectures)
+    known = ", ".join(
+        name for name in dict.fromkeys(sum((family.architectures for family in families), ()))
+    )
     problem = f"{named[:80]!r} is no class that Dragoman reads"
     raise ConfigError("architectures", problem, f"it reads {known}").inside(file=str(path))
 
@@ -97,10 +111,37 @@ def _config(family: Family, theirs: Settings) -> ModelConfig:
     if mistakes:
         raise ConfigError.together(mistakes).inside(file=where)
     for key, value in family.write(config, ()).items():
-        if key not in ("pad_token_id", "architectures") and theirs.table.get(key, value) != value:
+        said_by_tokenizer = key == "architectures" or key.endswith("_token_id")
+        if not said_by_tokenizer and theirs.table.get(key, value) != value:
             problem = f"{key} is {theirs.table[key]!r} beside it, and would be {value!r}"
             raise ModelError(f"{where}: {problem}; remove {OURS} if the rest is right")
     return config
+
+
+def _padded(config: ModelConfig, special: SpecialIds) -> ModelConfig:
+    """Fill batches as the tokenizer says; a language model may have no piece for that alone."""
+    config = replace(config, padding=special.padding)
+    if config.architecture != "decoder-only":
+        return config
+    return replace(config, starts_with_padding=special.padding in (special.start, special.end))
+
+
+def _framed(
+    config: ModelConfig,
+    family: Family,
+    theirs: Settings,
+    tokenizers: Sequence[Tokenizer],
+    languages: Languages,
+) -> ModelConfig:
+    """Say what stands around sources and before targets, where our choices do not say it."""
+    if family.symbols is None:
+        languages.refuse("this model does not translate")
+        return config
+    if isinstance(theirs.table.get(OURS), dict):
+        languages.refuse("the model knows its own; it was written by Dragoman")
+        return config
+    symbols: dict[str, Any] = dict(family.symbols(theirs, tokenizers, languages))
+    return replace(config, **symbols)
 
 
 def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path) -> Model:
@@ -109,14 +150,24 @@ def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path)
     with torch.device("meta"):  # names and shapes alone: a slip in config.json costs no memory
         shapes = {name: tuple(each.shape) for name, each in build_model(config).named_parameters()}
     rows = family.rows(config)
-    theirs = _with_prefix(weights.read(), rows, family.prefix)
-    read = read_weights(shapes, theirs, rows, str(folder), computed=family.computed)
+    theirs = _with_prefix(_renamed(weights.read()), rows, family.prefix)
+    beside = (*family.computed, *family.idle)
+    read = read_weights(shapes, theirs, rows, str(folder), computed=beside)
     try:
         model = build_model(config)
     except RuntimeError as error:  # more memory than there is
         raise ModelError(f"{path}: cannot be built: {str(error).splitlines()[0]}") from None
     load_tensors(dict(model.named_parameters()), read, str(folder))
     return model.eval()
+
+
+def _renamed(theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Call norms what they are called today: checkpoints of BERT from TensorFlow differ."""
+    renamed: dict[str, Tensor] = {}
+    for name, weight in theirs.items():
+        new = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+        renamed[new.replace("LayerNorm.beta", "LayerNorm.bias")] = weight
+    return renamed
 
 
 def _with_prefix(

@@ -1,10 +1,11 @@
 """A bundle of ours as a folder of Hugging Face's."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import tokenizers
 from safetensors.torch import save
 
 from dragoman.atomic import new_folder, write_bytes, write_text
@@ -13,8 +14,10 @@ from dragoman.configfile import write_record
 from dragoman.errors import ConfigError, Mistake
 from dragoman.interop.huggingface.families import FAMILIES
 from dragoman.interop.huggingface.family import Family
-from dragoman.interop.huggingface.names import write_weights
 from dragoman.interop.huggingface.reading import OURS
+from dragoman.interop.huggingface.symbols import GENERATION
+from dragoman.interop.huggingface.weights import write_weights
+from dragoman.interop.vocabulary import refuse_unwritable, write_vocabulary
 from dragoman.models import AnyConfig, ModelConfig
 
 
@@ -42,11 +45,47 @@ def write_huggingface(folder: Path, bundle: Bundle) -> None:
         "dtype": "float32",
         OURS: {"format": 1, "model": write_record(config)},
     }
+    for tokenizer in bundle.tokenizers:
+        refuse_unwritable(tokenizer)
     parameters = dict(bundle.model.named_parameters())
     weights = write_weights(parameters, family.rows(config), family.title)
     with new_folder(folder) as aside:
         write_text(aside / "config.json", json.dumps(described, indent=2) + "\n")
+        if family.generation is not None and bundle.tokenizers:
+            search = family.generation(config, bundle.tokenizers)
+            write_text(aside / GENERATION, json.dumps(search, indent=2) + "\n")
+        if bundle.tokenizers:
+            _write_vocabulary(aside, bundle, config)
         write_bytes(aside / "model.safetensors", save(weights, {"format": "pt"}))
+
+
+def _write_vocabulary(folder: Path, bundle: Bundle, config: ModelConfig) -> None:
+    """Write the tokenizers, which put around a text what the model is used to."""
+    before, after = _around(bundle, config)
+    write_vocabulary(
+        folder,
+        bundle.tokenizers,
+        before=before,
+        after=after,
+        reads=config.architecture == "encoder-only",
+        longest=config.max_length,
+    )
+
+
+def _around(bundle: Bundle, config: ModelConfig) -> tuple[Sequence[int], Sequence[int]]:
+    """Say what stands before and after a text that the model reads."""
+    tokenizer, special = bundle.source_tokenizer, bundle.source_tokenizer.special
+    match config.architecture:
+        case "encoder-decoder":
+            return bundle.frame.source_before, bundle.frame.source_after
+        case "encoder-only":
+            return (special.start,), (special.end,)
+        case "decoder-only" if tokenizer.lossless:
+            return (special.start,), ()
+        case "decoder-only":  # as the vocabulary came: GPT-2 has nothing there, LLaMA a start
+            whole = tokenizers.Tokenizer.from_str(tokenizer.to_json()).encode("").ids
+            first = whole[:1] == [special.start]
+            return (whole[:1], whole[1:]) if first else ((), whole)
 
 
 def beyond_huggingface(config: AnyConfig) -> list[Mistake]:
