@@ -80,7 +80,8 @@ class _AsArgos(Own):
     """Our side, with the search of Argos Translate."""
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        symbols = Symbols(self.special.start, self.special.end)  # nothing is banned
+        *before, start = self.frame.target_before
+        symbols = Symbols(start, self.special.end, (), tuple(before))  # nothing is banned
         (found,) = search(session, comparable_search(beam), symbols, [max_length])
         return list(found[0].ids) if found else []
 
