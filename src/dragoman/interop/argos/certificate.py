@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import numpy as np
+
 from dragoman.bundle import Bundle
 from dragoman.decoding import Session, Symbols, search
 from dragoman.errors import ModelError
@@ -28,7 +30,6 @@ from dragoman.interop.certificate import (
     Searched,
     difference,
 )
-from dragoman.interop.ctranslate2.client import CTranslate2Side
 from dragoman.interop.own_side import Own
 from dragoman.interop.probes import TEXTS, probe_sources, probe_targets
 from dragoman.tokenization.existing_pieces import SPACE
@@ -99,12 +100,14 @@ class _Inner:
         )
 
     def largest_difference(self, exact: bool) -> float:
-        """Compare the log-probabilities of given targets."""
-        side = CTranslate2Side(self.parts.translator, self.read, self.written, None)
+        """Compare the log-probabilities of given targets and the end symbol."""
+        read = [[self.read[number] for number in source] for source in self.sources]
+        written = [[self.written[number] for number in target] for target in self.targets]
         largest = 0.0
-        for source, target in zip(self.sources, self.targets, strict=True):
-            off = difference(self.own.log_probs(source, target), side.log_probs(source, target))
-            largest = max(largest, off)
+        found = self.parts.scores(read, written)
+        for source, target, theirs in zip(self.sources, self.targets, found, strict=True):
+            ours = self.own.log_probs(source, target, given=True)
+            largest = max(largest, difference(ours, np.array(theirs, np.float32)))
         if exact and largest > TOLERANCE:
             raise ModelError(
                 f"{self.parts.name}: log-probabilities differ from Dragoman's by {largest:.2g}; at "
