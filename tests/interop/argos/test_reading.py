@@ -323,6 +323,17 @@ def test_a_vocabulary_of_another_model_is_refused(file: str, message: str, tmp_p
         read_argos(path)
 
 
+def test_packages_are_told_from_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    assert not archive.is_package(path)
+    assert not archive.is_package(tmp_path)
+    for content in (b"", b"PK\5\6" + bytes(18), b"PK\3\4 and no zip", packed({"a/b": b"x"})):
+        path.write_bytes(content)
+        assert not archive.is_package(path)
+    path.write_bytes(packed(members()))
+    assert archive.is_package(path)
+
+
 def test_no_such_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"x\.argosmodel: cannot be read: No such file"):
         read_argos(tmp_path / "x.argosmodel")
