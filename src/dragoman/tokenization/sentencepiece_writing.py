@@ -23,6 +23,7 @@ from dragoman.errors import ConfigError, Mistake
 from dragoman.protobuf import bytes_field, float_field, integer_field
 from dragoman.tokenization.character_map import character_map
 from dragoman.tokenization.existing_pieces import SPACE
+from dragoman.tokenization.imported import ImportedTokenizer
 from dragoman.tokenization.sentencepiece_model import Algorithm, PieceType
 from dragoman.tokenization.tokenizer import BYTE_PIECES, Json, Tokenizer, is_over_bytes
 
@@ -57,6 +58,9 @@ def to_sentencepiece(tokenizer: Tokenizer) -> bytes:
 
 def beyond_sentencepiece(tokenizer: Tokenizer) -> list[Mistake]:
     """List what SentencePiece has nothing like."""
+    if isinstance(tokenizer, ImportedTokenizer):
+        problem = "a vocabulary of another toolkit is not written as a SentencePiece model"
+        return [Mistake("kind", problem, "take the file that came with it")]
     settings = cast("Json", json.loads(tokenizer.to_json()))
     model = settings["model"]
     if is_over_bytes(settings["pre_tokenizer"]):

@@ -27,6 +27,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
         return None
 
     monkeypatch.setattr(certificate, "find_spec", find_none)
+    monkeypatch.setattr(certificate, "_DRAWN", 1)
 
 
 @pytest.mark.usefixtures("alone")

@@ -19,7 +19,7 @@ from tests.interop.models import tokenizers
 pytest.importorskip("ctranslate2", reason="needs ctranslate2: the extra ct2")
 pytest.importorskip("sentencepiece", reason="needs sentencepiece, which tests have")
 with_client = pytest.mark.skipif(
-    find_spec("argostranslate") is None, reason="needs argostranslate: make argos"
+    find_spec("argostranslate") is None, reason="needs argostranslate, which make test installs"
 )
 
 LONG_LINE = " ".join(f"Der Hund schläft, {number} mal. Wir gehen!" for number in range(30))

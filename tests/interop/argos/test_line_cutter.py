@@ -49,7 +49,7 @@ def test_every_character_but_white_space_stays() -> None:
 
 
 def test_minisbd_cuts_by_the_model_as_we_do(tmp_path: Path) -> None:
-    library = pytest.importorskip("minisbd", reason="needs argostranslate: make argos")
+    library = pytest.importorskip("minisbd", reason="needs minisbd, which make test installs")
     (tmp_path / "lines.onnx").write_bytes(line_cutter())
     model = library.SBDetect(str(tmp_path / "lines.onnx"), use_gpu=False)
     rng = random.Random(1)

@@ -17,8 +17,8 @@ import pytest
 import torch
 
 from dragoman.bundle import model_weights
-from dragoman.errors import ModelError
-from dragoman.interop.argos import archive, read_argos
+from dragoman.errors import ConfigError, ModelError
+from dragoman.interop.argos import archive, certify_argos, read_argos
 from dragoman.translator import Translator
 from tests.fixtures import ENGLISH, GERMAN
 from tests.interop.argos.bundles import package, writing_bundle
@@ -100,6 +100,16 @@ def test_packages_of_other_programs_translate_as_they_do(tmp_path: Path) -> None
         )
         (ours,) = translator.translate([text], beam=1, max_length=20)
         assert ours.text == cutter.decode_pieces(theirs.hypotheses[0])
+
+
+def test_packages_of_other_programs_are_held_to_what_was_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.argosmodel"
+    path.write_bytes(packed(foreign()))
+    bundle = read_argos(path)
+    found = certify_argos(path, bundle)
+    assert found.client.startswith("ctranslate2.Translator with sentencepiece")
+    with pytest.raises(ConfigError, match=r"tokenizer\.kind: a vocabulary of another toolkit"):
+        package(tmp_path, bundle)
 
 
 def refused(folder: Path, data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,6 +321,17 @@ def test_a_vocabulary_of_another_model_is_refused(file: str, message: str, tmp_p
     path.write_bytes(packed({**members(), f"{ROOT}/{file}": other}))
     with pytest.raises(ModelError, match=message):
         read_argos(path)
+
+
+def test_packages_are_told_from_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    assert not archive.is_package(path)
+    assert not archive.is_package(tmp_path)
+    for content in (b"", b"PK\5\6" + bytes(18), b"PK\3\4 and no zip", packed({"a/b": b"x"})):
+        path.write_bytes(content)
+        assert not archive.is_package(path)
+    path.write_bytes(packed(members()))
+    assert archive.is_package(path)
 
 
 def test_no_such_file_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Packages of Argos Translate, written for that program and read from it."""
 
+from dragoman.interop.argos.archive import is_package
 from dragoman.interop.argos.certificate import certify_argos
 from dragoman.interop.argos.client import ArgosClient, as_argos, comparable_search
 from dragoman.interop.argos.limits import refuse_beyond_argos
@@ -14,6 +15,7 @@ __all__ = [
     "as_argos",
     "certify_argos",
     "comparable_search",
+    "is_package",
     "read_argos",
     "refuse_beyond_argos",
     "write_argos",

@@ -54,6 +54,17 @@ class Package:
         return self.metadata["from_code"], self.metadata["to_code"]
 
 
+def is_package(path: Path) -> bool:
+    """Whether a file looks like a package: a zip file with one folder that has ``metadata.json``.
+
+    It may still be refused when it is read.
+    """
+    try:
+        return path.is_file() and zipfile.is_zipfile(path) and METADATA in _read_names(path)
+    except (OSError, ModelError, zipfile.BadZipFile, NotImplementedError):
+        return False
+
+
 @contextmanager
 def unpacked(path: Path) -> Generator[Package]:
     """Look at a package and unpack what is read of it, for as long as the block runs.

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
+
+import numpy as np
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import Session, Symbols, search
@@ -28,7 +30,6 @@ from dragoman.interop.certificate import (
     Searched,
     difference,
 )
-from dragoman.interop.ctranslate2.client import CTranslate2Side
 from dragoman.interop.own_side import Own
 from dragoman.interop.probes import TEXTS, probe_sources, probe_targets
 from dragoman.tokenization.existing_pieces import SPACE
@@ -53,8 +54,9 @@ def certify_argos(path: Path, bundle: Bundle, *, exact: bool = True) -> Certific
     """Run a package and the model that it was written from on probe sentences.
 
     Args:
-        path: of a package that ``write_argos`` wrote, with ``sentences="lines"``.
-        bundle: what it was written from.
+        path: of a package. ``argostranslate`` itself is asked where it is installed, if
+            ``write_argos`` wrote the package with ``sentences="lines"``; others fetch something.
+        bundle: what it was written from, or what was read from it.
         exact: both must agree; otherwise differences are only written down, as for weights in fewer
             bits.
 
@@ -67,7 +69,7 @@ def certify_argos(path: Path, bundle: Bundle, *, exact: bool = True) -> Certific
         inner = _Inner(parts, bundle)
         largest = inner.largest_difference(exact)
         searches = [inner.compare(name, exact) for name in BEAMS]
-        client = _client(package) if find_spec("argostranslate") else parts
+        client = _client(package) or parts
         texts = _texts(bundle)
         searches += [_compare(client, bundle, texts, name, exact) for name in BEAMS]
     allowed = TOLERANCE if exact else math.inf
@@ -97,12 +99,14 @@ class _Inner:
         )
 
     def largest_difference(self, exact: bool) -> float:
-        """Compare the log-probabilities of given targets."""
-        side = CTranslate2Side(self.parts.translator, self.read, self.written, None)
+        """Compare the log-probabilities of given targets and the end symbol."""
+        read = [[self.read[number] for number in source] for source in self.sources]
+        written = [[self.written[number] for number in target] for target in self.targets]
         largest = 0.0
-        for source, target in zip(self.sources, self.targets, strict=True):
-            off = difference(self.own.log_probs(source, target), side.log_probs(source, target))
-            largest = max(largest, off)
+        found = self.parts.scores(read, written)
+        for source, target, theirs in zip(self.sources, self.targets, found, strict=True):
+            ours = self.own.log_probs(source, target, given=True)
+            largest = max(largest, difference(ours, np.array(theirs, np.float32)))
         if exact and largest > TOLERANCE:
             raise ModelError(
                 f"{self.parts.name}: log-probabilities differ from Dragoman's by {largest:.2g}; at "
@@ -129,7 +133,12 @@ class _Inner:
         return Searched(f"ids, {name}", len(read), equal, ties)
 
 
-def _client(package: Package) -> ArgosClient:
+def _client(package: Package) -> ArgosClient | None:
+    """Give Argos Translate itself, where it is installed and cuts lines as ours do."""
+    written = package.metadata.get("dragoman")
+    ours = isinstance(written, dict) and cast("dict[str, Any]", written).get("sentences") == "lines"
+    if not ours or find_spec("argostranslate") is None:
+        return None
     source, target = package.languages
     return ArgosClient(path=package.path, source_language=source, target_language=target)
 

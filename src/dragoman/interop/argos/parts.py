@@ -74,6 +74,13 @@ class ArgosParts:
         )
         return [result.hypotheses[0] for result in results]
 
+    def scores(
+        self, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
+    ) -> list[list[float]]:
+        """Give the log-probabilities of the pieces of each target and of the end symbol."""
+        results = self.translator.score_batch(list(sources), list(targets), max_input_length=0)
+        return [list(map(float, result.log_probs)) for result in results]
+
 
 def changed(line: str) -> str:
     """Change a line as the program changes what its model writes."""

@@ -81,7 +81,9 @@ def write_argos(
         write_ctranslate2(room / "model", bundle, quantization=quantization)
         _rename_spaces(room / "model")
         (room / "sentencepiece.model").write_bytes(pieces)
-        (room / "metadata.json").write_text(_metadata(bundle, languages), encoding="utf-8")
+        (room / "metadata.json").write_text(
+            _metadata(bundle, languages, sentences), encoding="utf-8"
+        )
         (room / "README.md").write_text(_card(languages, sentences), encoding="utf-8")
         if sentences == "lines":
             (room / "minisbd").mkdir()
@@ -111,7 +113,7 @@ def _rename_spaces(folder: Path) -> None:
             file.write_text(json.dumps(spelled, ensure_ascii=False, indent=0), encoding="utf-8")
 
 
-def _metadata(bundle: Bundle, languages: tuple[str, str]) -> str:
+def _metadata(bundle: Bundle, languages: tuple[str, str], sentences: Sentences) -> str:
     source, target = languages
     metadata: dict[str, Any] = {
         "package_version": "1.0",
@@ -125,6 +127,7 @@ def _metadata(bundle: Bundle, languages: tuple[str, str]) -> str:
         "dragoman": {
             "versions": library_versions(),
             "normal_form": bundle.source_tokenizer.normal_form,
+            "sentences": sentences,
         },
     }
     return json.dumps(metadata, indent=2) + "\n"
