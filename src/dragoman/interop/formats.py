@@ -1,0 +1,147 @@
+"""The formats that models go out to: each writes a folder, and its own program proves it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dragoman.bundle import Bundle
+from dragoman.errors import ConfigError
+from dragoman.interop.argos import certify_argos, write_argos
+from dragoman.interop.certificate import TOLERANCE, Certificate, certify, certify_reader
+from dragoman.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
+from dragoman.interop.huggingface import open_huggingface, write_huggingface
+from dragoman.interop.onnx import OnnxReader, open_onnx, write_onnx
+
+Quantization = Literal["float32", "float16", "int8"]
+THEIR_EPS = 1e-5  # of the layer norms of transformers' encoder-decoders, whatever was trained with
+OTHER_EPS = 1e-3  # tolerance where that differs from ours
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What only some formats ask.
+
+    Args:
+        quantization: how weights are kept.
+        source_language: code of the language that is read, such as ``de``.
+        target_language: code of the language that is written.
+    """
+
+    quantization: Quantization = "float32"
+    source_language: str | None = None
+    target_language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that models go out to.
+
+    Args:
+        write: fills a new folder, once the model is known to have a place there.
+        prove: runs the program of the format on that folder.
+        asks: names of the options it knows.
+        use: how it is used, for the card.
+    """
+
+    write: Callable[[Path, Bundle, ExportOptions], None]
+    prove: Callable[[Path, Bundle, ExportOptions], Certificate]
+    asks: tuple[str, ...]
+    use: str
+
+
+def _write_ctranslate2(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
+    write_ctranslate2(folder, bundle, quantization=options.quantization)
+
+
+def _prove_ctranslate2(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
+    exact = options.quantization == "float32"
+    kind = "int8" if options.quantization == "int8" else "float32"
+    other = open_ctranslate2(folder, bundle, compute_type=kind)
+    if hasattr(other, "outputs"):
+        return certify_reader(bundle, other, exact=exact)  # pyright: ignore
+    return certify(bundle, other, exact=exact)  # pyright: ignore
+
+
+def _write_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> None:
+    write_huggingface(folder, bundle)
+
+
+def _prove_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> Certificate:
+    other = open_huggingface(folder, bundle)
+    if hasattr(other, "outputs"):
+        return certify_reader(bundle, other)  # pyright: ignore
+    config = bundle.config
+    fixed = getattr(config, "norm", "") == "layer" and getattr(config, "norm_eps", 0) != THEIR_EPS
+    return certify(bundle, other, tolerance=OTHER_EPS if fixed else TOLERANCE)  # pyright: ignore
+
+
+def _write_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
+    if options.quantization == "float16":
+        problem = "float16 is not written"
+        raise ConfigError("--quantization", problem, "choose from float32, int8")
+    write_onnx(folder, bundle, quantization=options.quantization)
+
+
+def _prove_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
+    exact = options.quantization == "float32"
+    other = open_onnx(folder, bundle)
+    if isinstance(other, OnnxReader):
+        return certify_reader(bundle, other, exact=exact)
+    return certify(bundle, other, exact=exact)
+
+
+def _package(options: ExportOptions) -> str:
+    return f"translate-{options.source_language}_{options.target_language}-1_0.argosmodel"
+
+
+def _write_argos(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
+    if options.source_language is None or options.target_language is None:
+        problem = "a package is of one pair of languages, and it was not said which"
+        hint = "give --source-language de --target-language en"
+        raise ConfigError("--source-language, --target-language", problem, hint)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_argos(
+        folder / _package(options),
+        bundle,
+        source_language=options.source_language,
+        target_language=options.target_language,
+        quantization=options.quantization,
+    )
+
+
+def _prove_argos(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
+    exact = options.quantization == "float32"
+    return certify_argos(folder / _package(options), bundle, exact=exact)
+
+
+FORMATS: Mapping[str, Format] = {
+    "ctranslate2": Format(
+        _write_ctranslate2,
+        _prove_ctranslate2,
+        ("quantization",),
+        'Load it with `ctranslate2.Translator("FOLDER")`, or `Generator` or `Encoder`; pieces go in '
+        "and come out, and the library adds the symbols around a source itself. As the folder "
+        "`ctranslate2` inside a model folder, `dragoman translate --engine ctranslate2` runs it.",
+    ),
+    "huggingface": Format(
+        _write_huggingface,
+        _prove_huggingface,
+        (),
+        "Load it with `AutoTokenizer` and the Auto class of its task, such as "
+        '`AutoModelForSeq2SeqLM.from_pretrained("FOLDER")`, of the library transformers.',
+    ),
+    "onnx": Format(
+        _write_onnx,
+        _prove_onnx,
+        ("quantization",),
+        "Run it with onnxruntime.",
+    ),
+    "argos": Format(
+        _write_argos,
+        _prove_argos,
+        ("quantization", "source_language", "target_language"),
+        "Install the package with `argospm install FILE`, or "
+        "`argostranslate.package.install_from_path`.",
+    ),
+}
