@@ -1,11 +1,12 @@
 """What whoever imports a checkpoint says about it, and how its tensors are counted."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from dragoman.configfile import read_record, write_record
 from dragoman.errors import ConfigError, Mistake, ModelError
 from dragoman.interop.checkpoints.tables import State
 from dragoman.interop.checkpoints.vocabulary import Cut
@@ -93,6 +94,18 @@ def shape_of(state: State, name: str, path: Path, dimensions: int = 2) -> tuple[
     return shape
 
 
+def read_choices(choices: Mapping[str, Any], path: Path) -> ModelConfig:
+    """Make the record of a model of what a checkpoint and its tensors say.
+
+    Raises:
+        ConfigError: they say what cannot be, all of it at once.
+    """
+    table = {
+        key: write_record(value) if is_dataclass(value) else value for key, value in choices.items()
+    }
+    return read_record(ModelConfig, table, file=str(path))
+
+
 def see_agreed(asked: Asked, config: ModelConfig) -> None:
     """See that whoever imports says nothing else than the checkpoint does.
 
@@ -102,7 +115,9 @@ def see_agreed(asked: Asked, config: ModelConfig) -> None:
     for name in ("heads", "norm_order"):
         said, found = getattr(asked, name), getattr(config, name)
         if said not in (None, found):
-            raise ConfigError(name, f"{said} was given, and the checkpoint says {found}", "leave it out")
+            raise ConfigError(
+                name, f"{said} was given, and the checkpoint says {found}", "leave it out"
+            )
 
 
 def refuse_all(mistakes: Iterable[Mistake], path: Path) -> None:

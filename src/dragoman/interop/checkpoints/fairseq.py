@@ -8,21 +8,27 @@ last.
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor
 
 from dragoman.errors import ConfigError, Mistake, ModelError
-from dragoman.interop.checkpoints.asked import Asked, count_layers, refuse_all, shape_of
+from dragoman.interop.checkpoints.asked import (
+    Asked,
+    count_layers,
+    read_choices,
+    refuse_all,
+    shape_of,
+)
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.checkpoints.torch_file import Content, plain_settings
-from dragoman.interop.huggingface.forms import Skipped
+from dragoman.interop.huggingface.forms import Offset
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
 from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Sinusoidal
 
 PADDING = 1  # <s> <pad> </s> <unk>, whatever the dictionary holds
 RESAVE = (
-    "where you trust it, save it as plain values: python -c \"import torch; from omegaconf import "
+    'where you trust it, save it as plain values: python -c "import torch; from omegaconf import '
     "OmegaConf as o; c = torch.load('IN', 'cpu', weights_only=False); torch.save({'model': "
     "c['model'], 'args': None, 'cfg': o.to_container(c['cfg'], resolve=True, enum_to_str=True)}, "
     "'OUT')\""
@@ -111,28 +117,29 @@ def fairseq_config(said: Mapping[str, Any], state: State, path: Path, asked: Ask
     activation = str(said.get("activation_fn") or "relu")
     before = bool(said.get("encoder_normalize_before"))
     positions = {stack: _positions(stack, said, state, path) for stack in ("encoder", "decoder")}
-    return ModelConfig(
-        layers=count_layers(state, "encoder.layers.", path),
-        decoder_layers=count_layers(state, "decoder.layers.", path),
-        d_model=width,
-        heads=_heads(said, asked),
-        d_ff=inner,
-        activation=cast("Any", _ACTIVATIONS[activation]),
-        dropout=_chance(said, "dropout", 0.1),
-        attention_dropout=_chance(said, "attention_dropout", 0.0),
-        feedforward_dropout=_chance(said, "activation_dropout", 0.0),
-        attention_bias=True,
-        norm_order="pre" if before else "post",
-        final_norm="encoder.layer_norm.weight" in state,
-        norm_eps=_EPS,
-        positions=positions["encoder"],
-        decoder_positions=positions["decoder"],
-        tied=tied,
-        embedding_scale=not said.get("no_scale_embedding"),
-        embedding_norm="encoder.layernorm_embedding.weight" in state,
-        vocabulary=pieces,
-        target_vocabulary=None if tied in ("all", "input") else shape_of(state, target, path)[0],
-    )
+    choices: dict[str, Any] = {
+        "layers": count_layers(state, "encoder.layers.", path),
+        "decoder_layers": count_layers(state, "decoder.layers.", path),
+        "d_model": width,
+        "heads": _heads(said, asked),
+        "d_ff": inner,
+        "activation": _ACTIVATIONS[activation],
+        "dropout": _chance(said, "dropout", 0.1),
+        "attention_dropout": _chance(said, "attention_dropout", 0.0),
+        "feedforward_dropout": _chance(said, "activation_dropout", 0.0),
+        "attention_bias": True,
+        "norm_order": "pre" if before else "post",
+        "final_norm": "encoder.layer_norm.weight" in state,
+        "norm_eps": _EPS,
+        "positions": positions["encoder"],
+        "decoder_positions": positions["decoder"],
+        "tied": tied,
+        "embedding_scale": not said.get("no_scale_embedding"),
+        "embedding_norm": "encoder.layernorm_embedding.weight" in state,
+        "vocabulary": pieces,
+        "target_vocabulary": None if tied in ("all", "input") else shape_of(state, target, path)[0],
+    }
+    return read_choices(choices, path)
 
 
 def fairseq_rows(config: ModelConfig) -> Iterator[Row]:
@@ -144,7 +151,7 @@ def fairseq_rows(config: ModelConfig) -> Iterator[Row]:
     ):
         if isinstance(positions, Learned):
             table = (f"{stack}.embed_positions.weight",)
-            yield Row(f"{inputs}.positions.table", table, Skipped(PADDING + 1))
+            yield Row(f"{inputs}.positions.table", table, Offset(PADDING + 1))
         if config.embedding_norm:
             yield from norm(f"{inputs}.norm", f"{stack}.layernorm_embedding")
         if config.has_final_norm:

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from dragoman.errors import ConfigError, Mistake, ModelError
-from dragoman.interop.checkpoints.asked import Asked, count_layers, refuse_all, shape_of
+from dragoman.interop.checkpoints.asked import (
+    Asked,
+    count_layers,
+    read_choices,
+    refuse_all,
+    shape_of,
+)
 from dragoman.interop.checkpoints.plain_yaml import read_plain_yaml
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
@@ -51,25 +57,26 @@ def joeynmt_config(settings: Table, state: State, path: Path, asked: Asked) -> M
     joint = tied in ("all", "input")
     inner, _ = shape_of(state, "encoder.layers.0.feed_forward.pwff_layer.0.weight", path)
     activation = _ACTIVATIONS[str(encoder.get("activation") or "relu")]
-    return ModelConfig(
-        layers=count_layers(state, "encoder.layers.", path),
-        decoder_layers=count_layers(state, "decoder.layers.", path),
-        d_model=width,
-        heads=_heads(encoder, asked),
-        d_ff=inner,
-        activation=cast("Any", activation),
-        dropout=_chance(encoder),
-        attention_dropout=_chance(encoder),
-        feedforward_dropout=_chance(encoder),
-        attention_bias=True,
-        norm_order="pre" if _is_pre_norm(state) else "post",
-        norm_eps=_EPS,
-        positions=Sinusoidal(),
-        tied=tied,
-        embedding_scale=bool(_inside(encoder, "embeddings").get("scale", False)),
-        vocabulary=pieces,
-        target_vocabulary=None if joint else shape_of(state, TABLES.target, path)[0],
-    )
+    choices: dict[str, Any] = {
+        "layers": count_layers(state, "encoder.layers.", path),
+        "decoder_layers": count_layers(state, "decoder.layers.", path),
+        "d_model": width,
+        "heads": _heads(encoder, asked),
+        "d_ff": inner,
+        "activation": activation,
+        "dropout": _chance(encoder),
+        "attention_dropout": _chance(encoder),
+        "feedforward_dropout": _chance(encoder),
+        "attention_bias": True,
+        "norm_order": "pre" if _is_pre_norm(state) else "post",
+        "norm_eps": _EPS,
+        "positions": Sinusoidal(),
+        "tied": tied,
+        "embedding_scale": bool(_inside(encoder, "embeddings").get("scale", False)),
+        "vocabulary": pieces,
+        "target_vocabulary": None if joint else shape_of(state, TABLES.target, path)[0],
+    }
+    return read_choices(choices, path)
 
 
 def joeynmt_rows(config: ModelConfig) -> Iterator[Row]:

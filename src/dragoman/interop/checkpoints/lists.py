@@ -117,10 +117,10 @@ def opennmt_texts(vocabularies: object, path: Path, asked: Asked, advice: str) -
     found: list[tuple[Path, Listed]] = []
     start = table.get("decoder_start_token") or "<s>"
     for side in ("src", "tgt"):
-        names: list[object] = table.get(side) if type(table.get(side)) is list else []
-        if not names or not all(type(name) is str for name in names):
+        names = cast("list[str]", table.get(side))
+        if type(names) is not list or not all(type(name) is str for name in names):
             raise ModelError(f"{path}: vocab: {side}: is no list of pieces; {advice}")
-        pieces = tuple(cast("list[str]", names))
+        pieces = tuple(names)
         wanted = ("<blank>", str(start) if side == "tgt" else "<s>", "</s>", "<unk>")
         found.append((path, Listed(names=pieces, special=special_of(pieces, path, wanted=wanted))))
     return _both(asked, found, "words")
@@ -174,7 +174,9 @@ def _joeynmt_cut(
         return "words"
     named = own.get("model_file") or own.get("codes")
     if level != "bpe" or not isinstance(named, str):
-        raise ConfigError("level", f"{level!r} names no file", "give --tokenizer").inside(file=where)
+        raise ConfigError("level", f"{level!r} names no file", "give --tokenizer").inside(
+            file=where
+        )
     beside = folder / Path(named).name  # where JoeyNMT copies it
     if not beside.is_file():
         hint = "put it there, or give --tokenizer"

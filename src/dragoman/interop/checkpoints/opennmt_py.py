@@ -11,7 +11,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from dragoman.errors import Mistake, ModelError
-from dragoman.interop.checkpoints.asked import count_layers, refuse_all, shape_of
+from dragoman.interop.checkpoints.asked import count_layers, read_choices, refuse_all, shape_of
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.checkpoints.torch_file import Content, plain_settings
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
@@ -90,28 +90,29 @@ def opennmt_config(said: Content, state: State, path: Path) -> ModelConfig:
     joint = tied in ("all", "input")
     inner, _ = shape_of(state, "encoder.transformer.0.feed_forward.w_1.weight", path)
     activation = str(said.get("pos_ffn_activation_fn") or "relu")
-    return ModelConfig(
-        layers=count_layers(state, "encoder.transformer.", path),
-        decoder_layers=count_layers(state, "decoder.transformer_layers.", path),
-        d_model=width,
-        heads=int(said["heads"]),
-        kv_heads=said.get("num_kv") or None,
-        d_ff=inner,
-        feedforward="gated" if activation in _GATED else "plain",
-        activation=cast("Any", _ACTIVATIONS[activation]),
-        feedforward_bias="encoder.transformer.0.feed_forward.w_1.bias" in state,
-        attention_bias="encoder.transformer.0.self_attn.final_linear.bias" in state,
-        norm="rms" if said.get("layer_norm") == "rms" else "layer",
-        norm_order="pre",
-        norm_eps=float(said.get("norm_eps") or 1e-6),
-        positions=_positions(said),
-        tied=tied,
-        embedding_scale=bool(said.get("position_encoding")),  # a part of adding sinusoids there
-        output_bias="generator.bias" in state,
-        vocabulary=pieces,
-        target_vocabulary=None if joint else shape_of(state, TABLES.target, path)[0],
-        source_after=(),
-    )
+    choices: dict[str, Any] = {
+        "layers": count_layers(state, "encoder.transformer.", path),
+        "decoder_layers": count_layers(state, "decoder.transformer_layers.", path),
+        "d_model": width,
+        "heads": said["heads"],
+        "kv_heads": said.get("num_kv") or None,
+        "d_ff": inner,
+        "feedforward": "gated" if activation in _GATED else "plain",
+        "activation": _ACTIVATIONS[activation],
+        "feedforward_bias": "encoder.transformer.0.feed_forward.w_1.bias" in state,
+        "attention_bias": "encoder.transformer.0.self_attn.final_linear.bias" in state,
+        "norm": "rms" if said.get("layer_norm") == "rms" else "layer",
+        "norm_order": "pre",
+        "norm_eps": said.get("norm_eps") or 1e-6,
+        "positions": _positions(said),
+        "tied": tied,
+        "embedding_scale": bool(said.get("position_encoding")),  # a part of adding sinusoids there
+        "output_bias": "generator.bias" in state,
+        "vocabulary": pieces,
+        "target_vocabulary": None if joint else shape_of(state, TABLES.target, path)[0],
+        "source_after": (),
+    }
+    return read_choices(choices, path)
 
 
 def opennmt_rows(config: ModelConfig) -> Iterator[Row]:
@@ -197,7 +198,7 @@ def _beyond(said: Content, state: State) -> Iterator[Mistake]:
     attention = said.get("self_attn_type") or "scaled-dot"
     if attention not in ("scaled-dot", "scaled-dot-flash"):
         yield Mistake("self_attn_type", f"{attention!r} has no place here", hint)
-    activation = said.get("pos_ffn_activation_fn") or "relu"
+    activation = str(said.get("pos_ffn_activation_fn") or "relu")
     if activation not in _ACTIVATIONS:
         known = ", ".join(_ACTIVATIONS)
         yield Mistake("pos_ffn_activation_fn", f"{activation!r} is not known", f"known: {known}")
@@ -206,7 +207,9 @@ def _beyond(said: Content, state: State) -> Iterator[Mistake]:
         problem = f"{relative}: rotary positions in two stacks have no place here"
         yield Mistake("max_relative_positions", problem, hint)
     if bool(said.get("position_encoding")) == bool(relative):
-        problem = "and max_relative_positions are both on or both off; one kind of positions is read"
+        problem = (
+            "and max_relative_positions are both on or both off; one kind of positions is read"
+        )
         yield Mistake("position_encoding", problem, hint)
     parts = [name for name in state if ".emb_luts.1." in name]
     if parts:

@@ -8,7 +8,7 @@ refused by its line; nothing here can make an object.
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from dragoman.errors import ModelError
 
@@ -66,7 +66,7 @@ class _Reader:
             raise self._refusal(self._lines[self._at])
         if not isinstance(found, dict):
             raise ModelError(f"{self._path}: holds a list, not a table of settings")
-        return found
+        return cast("dict[str, Any]", found)
 
     def _block(self, indent: int, depth: int) -> Any:
         if depth > _DEEPEST:

@@ -6,8 +6,15 @@ everywhere, ReLU, embeddings times √D. Text is ``<sos> X <eos>`` on both sides
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from dragoman.interop.checkpoints.asked import Asked, count_layers, must_say, shape_of
+from dragoman.interop.checkpoints.asked import (
+    Asked,
+    count_layers,
+    must_say,
+    read_choices,
+    shape_of,
+)
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
 from dragoman.models import Learned, ModelConfig
@@ -40,23 +47,24 @@ def pytorch_seq2seq_config(state: State, path: Path, asked: Asked) -> ModelConfi
     decoder_longest, _ = shape_of(state, "decoder.pos_embedding.weight", path)
     inner, _ = shape_of(state, "encoder.layers.0.positionwise_feedforward.fc_1.weight", path)
     tied = TABLES.tied_in(state)
-    return ModelConfig(
-        layers=count_layers(state, "encoder.layers.", path),
-        decoder_layers=count_layers(state, "decoder.layers.", path),
-        d_model=width,
-        heads=asked.heads,
-        d_ff=inner,
-        attention_bias=True,
-        norm_order=asked.norm_order,
-        final_norm=False,
-        norm_eps=_EPS,
-        positions=Learned(max_length=longest),
-        decoder_positions=Learned(max_length=decoder_longest),
-        tied=tied,
-        output_bias=True,
-        vocabulary=pieces,
-        target_vocabulary=None if tied in ("all", "input") else target_pieces,
-    )
+    choices: dict[str, Any] = {
+        "layers": count_layers(state, "encoder.layers.", path),
+        "decoder_layers": count_layers(state, "decoder.layers.", path),
+        "d_model": width,
+        "heads": asked.heads,
+        "d_ff": inner,
+        "attention_bias": True,
+        "norm_order": asked.norm_order,
+        "final_norm": False,
+        "norm_eps": _EPS,
+        "positions": Learned(max_length=longest),
+        "decoder_positions": Learned(max_length=decoder_longest),
+        "tied": tied,
+        "output_bias": True,
+        "vocabulary": pieces,
+        "target_vocabulary": None if tied in ("all", "input") else target_pieces,
+    }
+    return read_choices(choices, path)
 
 
 def pytorch_seq2seq_rows(config: ModelConfig) -> Iterator[Row]:

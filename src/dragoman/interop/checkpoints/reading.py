@@ -11,7 +11,7 @@ from dragoman.bundle import Bundle, load_tensors
 from dragoman.configfile import write_record
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.checkpoints import fairseq, joeynmt, opennmt_py, pytorch_seq2seq
-from dragoman.interop.checkpoints.asked import Asked, see_agreed
+from dragoman.interop.checkpoints.asked import Asked, read_choices, see_agreed
 from dragoman.interop.checkpoints.lists import (
     Texts,
     fairseq_texts,
@@ -23,7 +23,7 @@ from dragoman.interop.checkpoints.tables import State
 from dragoman.interop.checkpoints.torch_file import Content, plain_tensors, read_torch_file
 from dragoman.interop.checkpoints.vocabulary import see_size
 from dragoman.interop.huggingface.names import Row, read_weights
-from dragoman.models import Model, ModelConfig, build_model, read_config
+from dragoman.models import Model, ModelConfig, build_model
 from dragoman.tokenization import Tokenizer
 
 Kind = Literal["fairseq", "joeynmt", "opennmt-py", "pytorch-seq2seq"]
@@ -84,11 +84,7 @@ def read_checkpoint(path: Path, *, kind: Kind | None = None, asked: Asked | None
         raise ConfigError("kind", f"{file} is not of {kind} but of {found}", "leave it out")
     checkpoint = _READERS[found](content, file, asked)
     framed = _framed(checkpoint.config, checkpoint.texts, file)
-    try:
-        config = read_config(write_record(framed), file=str(file))
-    except ConfigError as error:
-        raise ModelError(str(error)) from None
-    assert isinstance(config, ModelConfig)
+    config = read_choices(write_record(framed), file)  # ids are inside the vocabulary
     see_agreed(asked, config)
     tokenizers = _tokenizers(checkpoint)
     return Bundle(config, _filled(checkpoint, config), tokenizers)
@@ -240,7 +236,12 @@ def _filled(checkpoint: Checkpoint, config: ModelConfig) -> Model:
     with torch.device("meta"):  # names and shapes alone, so that a lie costs no memory
         shapes = {name: tuple(each.shape) for name, each in build_model(config).named_parameters()}
     read = read_weights(
-        shapes, checkpoint.state, checkpoint.rows, where, computed=checkpoint.computed
+        shapes,
+        checkpoint.state,
+        checkpoint.rows,
+        where,
+        computed=checkpoint.computed,
+        told_by="what it says of itself",
     )
     try:
         model = build_model(config)

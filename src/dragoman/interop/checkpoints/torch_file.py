@@ -38,16 +38,20 @@ def read_torch_file(path: Path, *, advice: Mapping[str, str] | None = None) -> C
     try:
         with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickles it may not know: it then refuses them
-            found = torch.load(path, map_location="cpu", weights_only=True, mmap=False)
+            found: object = torch.load(path, map_location="cpu", weights_only=True, mmap=False)
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ModelError(f"{path}: is a folder; name the file in it") from None
     except Exception as error:  # the library lets through what its parts raise
         raise ModelError(f"{path}: {_explain(str(error), advice or {})}") from None
-    if not isinstance(found, dict) or not all(type(key) is str for key in cast("Content", found)):
+    if not isinstance(found, dict):
         raise ModelError(f"{path}: holds a {type(found).__name__}, not a dict of names")
-    return cast("Content", found)
+    content = cast("Content", found)
+    odd = next((key for key in content if type(key) is not str), None)
+    if odd is not None:
+        raise ModelError(f"{path}: holds something under {odd!r}, which is no name")
+    return content
 
 
 def plain_tensors(found: object, path: Path) -> dict[str, Tensor]:
@@ -72,7 +76,7 @@ def plain_settings(found: object) -> Content | None:
     """Give what a dict or an ``argparse.Namespace`` says; None for anything else."""
     if isinstance(found, argparse.Namespace):
         return dict(vars(found))
-    return cast("Content", dict(found)) if type(found) is dict else None
+    return dict(cast("Content", found)) if type(found) is dict else None
 
 
 def _check_archive(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dragoman.errors import ModelError
+from dragoman.interop.vocabulary.sentencepiece import read_model, sentencepiece_settings
 from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 
 Json = dict[str, Any]  # Any: as JSON holds it
@@ -153,13 +154,18 @@ _WAYS: dict[str, Callable[[Listed], Made]] = {
 
 def _whole(listed: Listed, cutter: Json, decoder: Json | None) -> Made:
     """Look up whole what is cut off."""
-    unknown = None if listed.special.unknown is None else listed.names[listed.special.unknown]
     model: Json = {
         "type": "WordLevel",
         "vocab": {name: number for number, name in enumerate(listed.names)},
-        "unk_token": unknown or "<unk>",
+        "unk_token": _unknown(listed, listed.names),
     }
     return {"model": model, "pre_tokenizer": cutter, "decoder": decoder}, listed.names
+
+
+def _unknown(listed: Listed, names: Sequence[str]) -> str:
+    number = listed.special.unknown
+    assert number is not None  # every list has one
+    return names[number]
 
 
 def _split(pattern: str) -> Json:
@@ -183,14 +189,21 @@ def _by_file(path: Path, listed: Listed) -> Made:
 
 
 def _sentencepiece(path: Path, listed: Listed) -> Made:
-    raise ModelError(f"{path}: SentencePiece models are not read yet")
+    """Cut as a SentencePiece model does; its own ids have no meaning."""
+    try:
+        return sentencepiece_settings(read_model(path)), listed.names
+    except ModelError as error:
+        known = str(error).startswith(str(path))
+        raise ModelError(str(error) if known else f"{path}: {error}") from None
 
 
 def _merges(path: Path, listed: Listed) -> Made:
     """Read merges of subword-nmt since 0.2, or of fastBPE, which counts them."""
     lines = read_lines(path, hint="give merges of subword-nmt or a SentencePiece model")
     versioned = bool(lines) and lines[0].startswith("#version:")
-    pairs = [_pair(line, number, path) for number, line in enumerate(lines, 1) if number > versioned]
+    pairs = [
+        _pair(line, number, path) for number, line in enumerate(lines, 1) if number > versioned
+    ]
     fast = not versioned and bool(lines) and len(lines[0].split(" ")) == 3
     if not fast and not (versioned and re.fullmatch(r"#version: 0\.[2-9]\d*\s*", lines[0])):
         raise ModelError(
@@ -204,7 +217,7 @@ def _merges(path: Path, listed: Listed) -> Made:
         "type": "BPE",
         "vocab": {name: number for number, name in enumerate(known)},
         "merges": [list(pair) for pair in dict.fromkeys(pairs)],
-        "unk_token": names[listed.special.unknown or 0],
+        "unk_token": _unknown(listed, names),
         "end_of_word_suffix": _WORD_END,
         "fuse_unk": False,
     }

@@ -1,0 +1,85 @@
+"""Against logits that the trainers' own model code computed; see ``make_real.py``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from dragoman.interop.huggingface.names import write_weights
+from torch import Tensor
+
+from dragoman.bundle import load_bundle, save_bundle
+from dragoman.interop.checkpoints import Asked, read_checkpoint
+from dragoman.interop.checkpoints.fairseq import fairseq_rows
+from dragoman.interop.checkpoints.joeynmt import joeynmt_rows
+from dragoman.interop.checkpoints.opennmt_py import opennmt_rows
+from dragoman.models import ModelConfig
+from dragoman.nn import EncoderDecoder
+from tests.interop.checkpoints.make_real import SOURCE, TARGET
+from tests.interop.checkpoints.making import cases, logits_of, state_of, write
+
+ROWS = {"fairseq": fairseq_rows, "joeynmt": joeynmt_rows, "opennmt_py": opennmt_rows}
+ALL = cases("fairseq", "joeynmt", "opennmt_py")
+
+
+def logits(bundle: Any, source: list[int], target: list[int]) -> Tensor:
+    """Score targets between what the bundle says stands around texts."""
+    frame, model = bundle.frame, bundle.model
+    assert isinstance(model, EncoderDecoder)
+    read = [*frame.source_before, *source, *frame.source_after]
+    with torch.no_grad():
+        return model(torch.tensor([read]), torch.tensor([[*frame.target_before, *target]]))[0]
+
+
+@pytest.mark.parametrize(("trainer", "case"), ALL)
+def test_logits_are_those_of_the_trainers_own_code(trainer: str, case: str, tmp_path: Path) -> None:
+    write(tmp_path, trainer, case)
+    bundle = read_checkpoint(tmp_path)
+    expected = logits_of(trainer, case)
+    torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("trainer", "case"), ALL)
+def test_tables_of_names_give_every_weight_back(trainer: str, case: str, tmp_path: Path) -> None:
+    bundle = read_checkpoint(write(tmp_path, trainer, case))
+    weights = dict(bundle.model.named_parameters())
+    assert isinstance(bundle.config, ModelConfig)
+    written = write_weights(weights, list(ROWS[trainer](bundle.config)), trainer)
+    theirs = state_of(trainer, case)
+    assert_same_where_read(written, theirs)
+    computed = ("version", "_float_tensor", "pe.pe")
+    copies = ("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias")
+    copies += ("fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias")
+    tied = {name for name in theirs if any(torch.equal(theirs[name], x) for x in written.values())}
+    left = {name for name in theirs.keys() - tied if not name.endswith(computed + copies)}
+    assert left - {name for name in left if name.endswith("embed_positions.weight")} == set()
+
+
+def assert_same_where_read(written: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> None:
+    for name, weight in written.items():
+        skipped = 2 if name.endswith("embed_positions.weight") else 0  # rows of no position
+        assert torch.equal(weight[skipped:], theirs[name][skipped:]), name
+
+
+@pytest.mark.parametrize(("trainer", "case"), [each for each in ALL if each[1] != "swish"][::3])
+def test_a_folder_of_ours_keeps_what_was_read(trainer: str, case: str, tmp_path: Path) -> None:
+    bundle = read_checkpoint(write(tmp_path / "theirs", trainer, case))
+    save_bundle(tmp_path / "ours", bundle, "card")
+    loaded = load_bundle(tmp_path / "ours")
+    assert loaded.config == bundle.config
+    assert loaded.frame == bundle.frame
+    assert torch.equal(logits(loaded, SOURCE, TARGET), logits(bundle, SOURCE, TARGET))
+    text = "e3 e4 e3"
+    ids = loaded.source_tokenizer.encode(text)
+    assert ids == [7, 8, 7]  # four special pieces come before e0
+    assert loaded.source_tokenizer.decode(ids) == text
+
+
+def test_what_a_checkpoint_says_may_be_said_again_but_not_otherwise(tmp_path: Path) -> None:
+    path = write(tmp_path, "fairseq", "post")
+    read_checkpoint(path, asked=Asked(heads=2, norm_order="post"), kind="fairseq")
+    with pytest.raises(ValueError, match="heads: 4 was given, and the checkpoint says 2"):
+        read_checkpoint(path, asked=Asked(heads=4))
+    with pytest.raises(ValueError, match="is not of joeynmt but of fairseq"):
+        read_checkpoint(path, kind="joeynmt")
