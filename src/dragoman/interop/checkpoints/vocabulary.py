@@ -15,6 +15,7 @@ from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 
 Json = dict[str, Any]  # Any: as JSON holds it
 Cut = Literal["words", "characters", "smiles"]
+SPACE = "▁"  # U+2581
 _WORD_END = "</w>"  # behind the last piece of a word, in merges of subword-nmt
 _GOES_ON = "@@"  # behind all others, in lists of pieces
 # Atoms in brackets, rings of two digits, two letters of an atom; every other character alone.
@@ -131,12 +132,12 @@ def _words(listed: Listed) -> Made:
 
 
 def _characters(listed: Listed) -> Made:
-    """Take each character; a space is ``▁`` in the list."""
+    """Take each character; a space is ``▁`` in lists that have one."""
     settings, names = _whole(listed, _split(r"[\s\S]"), {"type": "Fuse"})
-    space = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
-    back = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
-    settings["normalizer"] = space
-    settings["decoder"] = {"type": "Sequence", "decoders": [back, {"type": "Fuse"}]}
+    if SPACE in listed.names:
+        settings["normalizer"] = _replace(" ", SPACE)
+        steps = [_replace(SPACE, " "), {"type": "Fuse"}]
+        settings["decoder"] = {"type": "Sequence", "decoders": steps}
     return settings, names
 
 
@@ -160,6 +161,10 @@ def _whole(listed: Listed, cutter: Json, decoder: Json | None) -> Made:
         "unk_token": _unknown(listed, listed.names),
     }
     return {"model": model, "pre_tokenizer": cutter, "decoder": decoder}, listed.names
+
+
+def _replace(old: str, new: str) -> Json:
+    return {"type": "Replace", "pattern": {"String": old}, "content": new}
 
 
 def _unknown(listed: Listed, names: Sequence[str]) -> str:
