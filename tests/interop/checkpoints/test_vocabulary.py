@@ -170,7 +170,9 @@ def test_the_ways_of_joeynmt_to_cut_text(tmp_path: Path) -> None:
     assert joeynmt(tmp_path, {"level": "word"}).cut == "words"
     with pytest.raises(ConfigError, match=r"other.bpe: no such file; put it there, or give --tok"):
         joeynmt(tmp_path, {"level": "bpe", "tokenizer_cfg": {"codes": "other.bpe"}})
-    with pytest.raises(ConfigError, match=r"data.src: level: 'bpe' names no file; give --tokenizer"):
+    with pytest.raises(
+        ConfigError, match=r"data.src: level: 'bpe' names no file; give --tokenizer"
+    ):
         joeynmt(tmp_path, {"level": "bpe"})
     with pytest.raises(ConfigError, match="pretokenizer: 'moses' is not applied here; cut text by"):
         joeynmt(tmp_path, {"level": "bpe", "tokenizer_cfg": {**own, "pretokenizer": "moses"}})
