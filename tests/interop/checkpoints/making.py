@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,19 @@ def cases(*trainers: str) -> list[tuple[str, str]]:
 
 def state_of(trainer: str, case: str) -> dict[str, Tensor]:
     found = real(trainer)["cases"][case]
-    return drawn_state(found["state"], found["same"])
+    state = drawn_state(found["state"], found["same"])
+    concat = found["changed"].get("position_encoding_type") == "SinusoidalConcat"
+    waves = {name: as_stored(concat) for name in state if name.endswith(".pe")}
+    return state | {name: each.view(state[name].shape) for name, each in waves.items()}
+
+
+def as_stored(concat: bool, *, width: int = 8, length: int = 5000) -> Tensor:
+    """Compute sinusoids as OpenNMT-py and JoeyNMT do before they store them."""
+    steps = width // 2 - 1 if concat else width // 2
+    rates = torch.exp(torch.arange(width // 2).float() * -(math.log(10_000.0) / steps))
+    angles = torch.arange(length).unsqueeze(1).float() * rates
+    both = (angles.sin(), angles.cos())
+    return torch.cat(both, 1) if concat else torch.stack(both, 2).flatten(1)
 
 
 def logits_of(trainer: str, case: str) -> Tensor:

@@ -10,14 +10,16 @@ from dragoman.interop.huggingface.names import write_weights
 from torch import Tensor
 
 from dragoman.bundle import load_bundle, save_bundle
+from dragoman.errors import ModelError
 from dragoman.interop.checkpoints import Asked, read_checkpoint
 from dragoman.interop.checkpoints.fairseq import fairseq_rows
 from dragoman.interop.checkpoints.joeynmt import joeynmt_rows
 from dragoman.interop.checkpoints.opennmt_py import opennmt_rows
+from dragoman.interop.checkpoints.torch_file import read_torch_file
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
 from tests.interop.checkpoints.make_real import SOURCE, TARGET
-from tests.interop.checkpoints.making import cases, logits_of, state_of, write
+from tests.interop.checkpoints.making import as_stored, cases, logits_of, state_of, write
 
 ROWS = {"fairseq": fairseq_rows, "joeynmt": joeynmt_rows, "opennmt_py": opennmt_rows}
 ALL = cases("fairseq", "joeynmt", "opennmt_py")
@@ -74,6 +76,95 @@ def test_a_folder_of_ours_keeps_what_was_read(trainer: str, case: str, tmp_path:
     ids = loaded.source_tokenizer.encode(text)
     assert ids == [7, 8, 7]  # four special pieces come before e0
     assert loaded.source_tokenizer.decode(ids) == text
+
+
+@pytest.mark.parametrize(("trainer", "case"), [("joeynmt", "post"), ("opennmt_py", "concat")])
+def test_stored_sinusoids_have_to_be_those_of_the_trainer(
+    trainer: str, case: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path, trainer, case)
+    content = read_torch_file(path)
+    state = content["model_state" if trainer == "joeynmt" else "model"]
+    name = next(name for name in state if name.startswith("decoder.") and name.endswith(".pe"))
+    state[name] = state[name].flip(-1)
+    torch.save(content, path)
+    with pytest.raises(ModelError, match="holds other positions than its trainer computes"):
+        read_checkpoint(path)
+    state[name] = torch.zeros(3, 3)
+    torch.save(content, path)
+    with pytest.raises(ModelError, match=r"\(3, 3\) are no positions of this model"):
+        read_checkpoint(path)
+
+
+def test_old_checkpoints_of_fairseq_join_products_number_norms_and_store_sinusoids(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, "fairseq", "pre")
+    content = read_torch_file(path)
+    old = as_before_release_9(content["model"])
+    # Its rows are positions, and the first real one is 2.
+    waves = as_stored(True, length=30)
+    waves[1] = 0
+    old |= {f"{stack}.embed_positions.weights": waves for stack in ("encoder", "decoder")}
+    torch.save({**content, "model": old}, path)
+    expected = logits_of("fairseq", "pre")
+    bundle = read_checkpoint(path)
+    torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
+    old["encoder.embed_positions.weights"] = waves.roll(1, 0)
+    torch.save({**content, "model": old}, path)
+    with pytest.raises(ModelError, match=r"encoder.embed_positions.weights: holds other"):
+        read_checkpoint(path)
+
+
+def as_before_release_9(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Name weights as fairseq did, by hand; its own ``upgrade_state_dict`` reads both alike."""
+    norms = {
+        "encoder": ["self_attn_layer_norm", "final_layer_norm"],
+        "decoder": ["self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"],
+    }
+    old: dict[str, Tensor] = {}
+    for name, weight in state.items():
+        stack, _, rest = name.partition(".layers.")
+        number, _, part = rest.partition(".")
+        kind = part.rpartition(".")[2]
+        if part.rpartition(".")[0] in norms.get(stack, []):
+            place = norms[stack].index(part.rpartition(".")[0])
+            old[f"{stack}.layers.{number}.layer_norms.{place}.{kind}"] = weight
+        elif ".q_proj." in name:
+            three = [state[name.replace(".q_proj.", f".{letter}_proj.")] for letter in "qkv"]
+            old[name.replace(".q_proj.", ".in_proj_")] = torch.cat(three)
+        elif name != "decoder.output_projection.weight" and not (
+            ".k_proj." in name or ".v_proj." in name
+        ):
+            old[name] = weight
+    return old
+
+
+def test_settings_of_fairseq_may_lie_in_a_tree(tmp_path: Path) -> None:
+    path = write(tmp_path, "fairseq", "pre")
+    content = read_torch_file(path)
+    args = vars(content["args"])
+    model: dict[str, Any] = {key: each for key, each in args.items() if "coder_" not in key}
+    for stack in ("encoder", "decoder"):
+        start = f"{stack}_"
+        model[stack] = {k.removeprefix(start): v for k, v in args.items() if k.startswith(start)}
+    languages = {key: model.pop(key) for key in ("source_lang", "target_lang")}
+    model["share_decoder_input_output_embed"] = True
+    torch.save({**content, "args": None, "cfg": {"model": model, "task": languages}}, path)
+    expected = logits_of("fairseq", "pre")
+    bundle = read_checkpoint(path)
+    torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
+
+
+def test_weights_in_16_bits_are_read_in_32(tmp_path: Path) -> None:
+    path = write(tmp_path, "joeynmt", "pre")
+    whole = read_checkpoint(path)
+    content = read_torch_file(path)
+    content["model_state"] = {name: each.half() for name, each in content["model_state"].items()}
+    torch.save(content, path)
+    half = read_checkpoint(path)
+    for ours, theirs in zip(half.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs.half().float())
 
 
 def test_what_a_checkpoint_says_may_be_said_again_but_not_otherwise(tmp_path: Path) -> None:

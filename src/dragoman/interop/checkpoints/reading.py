@@ -14,6 +14,7 @@ from dragoman.interop.checkpoints.loading import Checkpoint, Kind, load_checkpoi
 from dragoman.interop.checkpoints.second_reading import SecondReading
 from dragoman.interop.checkpoints.side import CheckpointSide
 from dragoman.interop.checkpoints.vocabulary import see_size
+from dragoman.interop.checkpoints.waves import see_waves
 from dragoman.interop.huggingface.names import read_weights
 from dragoman.models import Model, ModelConfig, build_model
 from dragoman.tokenization import Tokenizer
@@ -44,6 +45,7 @@ def read_checkpoint(path: Path, *, kind: Kind | None = None, asked: Asked | None
     framed = _framed(checkpoint.config, checkpoint.texts, file)
     config = read_choices(write_record(framed), file)  # ids are inside the vocabulary
     see_agreed(asked, config)
+    see_waves(checkpoint.state, config, file)
     tokenizers = _tokenizers(checkpoint)
     return Bundle(config, _filled(checkpoint, config), tokenizers)
 
