@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from dragoman.interop.huggingface.names import write_weights
+from safetensors.torch import save_file
 from torch import Tensor
 
 from dragoman.bundle import load_bundle, save_bundle
@@ -152,6 +153,17 @@ def test_settings_of_fairseq_may_lie_in_a_tree(tmp_path: Path) -> None:
     model["share_decoder_input_output_embed"] = True
     torch.save({**content, "args": None, "cfg": {"model": model, "task": languages}}, path)
     expected = logits_of("fairseq", "pre")
+    bundle = read_checkpoint(path)
+    torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
+
+
+def test_weights_of_opennmt_may_lie_in_a_file_of_their_own(tmp_path: Path) -> None:
+    path = write(tmp_path, "opennmt_py", "usual")
+    content = read_torch_file(path)
+    save_file(state_of("opennmt_py", "usual"), str(path.with_suffix(".safetensors")))
+    kept = {key: each for key, each in content.items() if key not in ("model", "generator")}
+    torch.save(kept, path)
+    expected = logits_of("opennmt_py", "usual")
     bundle = read_checkpoint(path)
     torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
 

@@ -141,7 +141,7 @@ def test_what_is_of_no_known_trainer_is_listed(tmp_path: Path) -> None:
     path = save(tmp_path / "model.pt", {"epoch": 3, "weights": {"a": torch.zeros(2)}})
     with pytest.raises(ModelError, match="holds epoch, weights, and is of no trainer that is k"):
         read_checkpoint(path)
-    with pytest.raises(ModelError, match="holds a list, not a dict of names"):
+    with pytest.raises(ModelError, match="holds one list, not a dict of names"):
         read_checkpoint(save(path, [1]))
     with pytest.raises(ModelError, match="holds something under 5, which is no name"):
         read_checkpoint(save(path, {5: 1}))
@@ -264,14 +264,15 @@ def test_a_checkpoint_of_opennmt_without_lists_or_options_is_refused(tmp_path: P
         ("vocab", {"src": ["<s>", 3]}, "vocab: src: is no list of pieces; before release 3"),
         ("vocab", [("src", 1)], "vocab: src: is no list of pieces"),
         ("opt", ["-heads", "8"], "opt: is no set of options; before release 3"),
-        ("generator", None, "generator: there are no weights"),
+        ("generator", None, "holds no weights by name"),
+        ("model", {"a": 3}, "a: is of the type int, and no tensor"),
     ):
         save(path, {**content, key: changed})
         with pytest.raises(ModelError, match=message):
             read_checkpoint(path)
     del content["model"]
     save(path, content)
-    with pytest.raises(ModelError, match=r"model_step_3.safetensors, which is not read here"):
+    with pytest.raises(ModelError, match=r"model_step_3.safetensors: no such file"):
         read_checkpoint(path)
 
 

@@ -4,16 +4,17 @@ Sources are ``X`` without any symbol, targets begin with ``<s>`` unless the chec
 Layers are pre-norm, and both stacks end with a norm.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor
 
+from dragoman.bundle import read_tensors
 from dragoman.errors import Mistake, ModelError
 from dragoman.interop.checkpoints.asked import count_layers, read_choices, refuse_all, shape_of
 from dragoman.interop.checkpoints.tables import State, Tables
-from dragoman.interop.checkpoints.torch_file import Content, plain_settings
+from dragoman.interop.checkpoints.torch_file import Content, plain_settings, plain_tensors
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
 from dragoman.models import Alibi, ModelConfig, Positions, Shaw, Sinusoidal
 
@@ -58,16 +59,17 @@ def opennmt_settings(content: Content, path: Path) -> Content:
 def opennmt_state(content: Content, path: Path) -> dict[str, Tensor]:
     """Put the weights of both parts under one set of names, those of release 3.
 
+    They lie in the file, or in one that ends in ``.safetensors`` beside it.
+
     Raises:
-        ModelError: a part is missing.
+        ModelError: a part is missing or damaged.
     """
+    if "model" not in content:
+        beside = path.with_suffix(".safetensors")
+        return plain_tensors(read_tensors(beside), beside)
     state: dict[str, Tensor] = {}
     for part, prefix in (("model", ""), ("generator", "generator.")):
-        found = content.get(part)
-        if not isinstance(found, Mapping):
-            hint = f"; its weights lie in {path.stem}.safetensors, which is not read here"
-            raise ModelError(f"{path}: {part}: there are no weights{hint * (part not in content)}")
-        weights = cast("Mapping[str, Tensor]", found)
+        weights = plain_tensors(content.get(part), path)
         state |= {f"{prefix}{name}": weight for name, weight in weights.items()}
     return {_modern(name): weight for name, weight in state.items()}
 

@@ -46,7 +46,7 @@ def read_torch_file(path: Path, *, advice: Mapping[str, str] | None = None) -> C
     except Exception as error:  # the library lets through what its parts raise
         raise ModelError(f"{path}: {_explain(str(error), advice or {})}") from None
     if not isinstance(found, dict):
-        raise ModelError(f"{path}: holds a {type(found).__name__}, not a dict of names")
+        raise ModelError(f"{path}: holds one {type(found).__name__}, not a dict of names")
     content = cast("Content", found)
     odd = next((key for key in content if type(key) is not str), None)
     if odd is not None:
@@ -65,7 +65,9 @@ def plain_tensors(found: object, path: Path) -> dict[str, Tensor]:
     state = cast("Mapping[str, object]", found)
     for name, weight in state.items():
         if type(name) is not str or not isinstance(weight, Tensor):
-            raise ModelError(f"{path}: {name}: is a {type(weight).__name__}, not a tensor")
+            raise ModelError(
+                f"{path}: {name}: is of the type {type(weight).__name__}, and no tensor"
+            )
         held = weight.untyped_storage().nbytes() if weight.layout is torch.strided else 0
         if weight.numel() * weight.element_size() > held:
             raise ModelError(f"{path}: {name}: claims more numbers than the file holds")
