@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from dragoman.configfile import read_record, write_record
 from dragoman.errors import ConfigError, Mistake, ModelError
-from dragoman.interop.checkpoints.tables import State
+from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.checkpoints.vocabulary import Cut
 from dragoman.models import ModelConfig
 
@@ -92,6 +92,20 @@ def shape_of(state: State, name: str, path: Path, dimensions: int = 2) -> tuple[
     if len(shape) != dimensions or 0 in shape:
         raise ModelError(f"{path}: {name} is {shape}; {dimensions} sizes are expected")
     return shape
+
+
+def table_choices(tables: Tables, state: State, path: Path) -> dict[str, Any]:
+    """Tell from the tables which of them are one, how many pieces they have, and their width.
+
+    Raises:
+        ModelError: one is missing.
+    """
+    tied = tables.tied_in(state)
+    pieces, width = shape_of(state, tables.source, path)
+    choices: dict[str, Any] = {"tied": tied, "vocabulary": pieces, "d_model": width}
+    if tied not in ("all", "input"):
+        choices["target_vocabulary"] = shape_of(state, tables.target, path)[0]
+    return choices
 
 
 def read_choices(choices: Mapping[str, Any], path: Path) -> ModelConfig:

@@ -19,6 +19,7 @@ from dragoman.interop.checkpoints.asked import (
     read_choices,
     refuse_all,
     shape_of,
+    table_choices,
 )
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.checkpoints.torch_file import Content, plain_settings
@@ -110,17 +111,13 @@ def fairseq_config(said: Mapping[str, Any], state: State, path: Path, asked: Ask
         ModelError: a tensor that tells a size is missing.
     """
     refuse_all(_beyond(said, state), path)
-    pieces, width = shape_of(state, TABLES.source, path)
-    tied = TABLES.tied_in(state)
-    target = TABLES.source if tied == "all" else TABLES.target
     inner, _ = shape_of(state, "encoder.layers.0.fc1.weight", path)
     activation = str(said.get("activation_fn") or "relu")
     before = bool(said.get("encoder_normalize_before"))
     positions = {stack: _positions(stack, said, state, path) for stack in ("encoder", "decoder")}
-    choices: dict[str, Any] = {
+    choices = table_choices(TABLES, state, path) | {
         "layers": count_layers(state, "encoder.layers.", path),
         "decoder_layers": count_layers(state, "decoder.layers.", path),
-        "d_model": width,
         "heads": _heads(said, asked),
         "d_ff": inner,
         "activation": _ACTIVATIONS[activation],
@@ -133,11 +130,8 @@ def fairseq_config(said: Mapping[str, Any], state: State, path: Path, asked: Ask
         "norm_eps": _EPS,
         "positions": positions["encoder"],
         "decoder_positions": positions["decoder"],
-        "tied": tied,
         "embedding_scale": not said.get("no_scale_embedding"),
         "embedding_norm": "encoder.layernorm_embedding.weight" in state,
-        "vocabulary": pieces,
-        "target_vocabulary": None if tied in ("all", "input") else shape_of(state, target, path)[0],
     }
     return read_choices(choices, path)
 

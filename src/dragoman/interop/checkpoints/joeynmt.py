@@ -15,6 +15,7 @@ from dragoman.interop.checkpoints.asked import (
     read_choices,
     refuse_all,
     shape_of,
+    table_choices,
 )
 from dragoman.interop.checkpoints.plain_yaml import read_plain_yaml
 from dragoman.interop.checkpoints.tables import State, Tables
@@ -52,15 +53,11 @@ def joeynmt_config(settings: Table, state: State, path: Path, asked: Asked) -> M
     model = _inside(settings, "model")
     encoder, decoder = _inside(model, "encoder"), _inside(model, "decoder")
     refuse_all(_beyond(encoder, decoder, state), path.parent / "config.yaml")
-    pieces, width = shape_of(state, TABLES.source, path)
-    tied = TABLES.tied_in(state)
-    joint = tied in ("all", "input")
     inner, _ = shape_of(state, "encoder.layers.0.feed_forward.pwff_layer.0.weight", path)
     activation = _ACTIVATIONS[str(encoder.get("activation") or "relu")]
-    choices: dict[str, Any] = {
+    choices = table_choices(TABLES, state, path) | {
         "layers": count_layers(state, "encoder.layers.", path),
         "decoder_layers": count_layers(state, "decoder.layers.", path),
-        "d_model": width,
         "heads": _heads(encoder, asked),
         "d_ff": inner,
         "activation": activation,
@@ -71,10 +68,7 @@ def joeynmt_config(settings: Table, state: State, path: Path, asked: Asked) -> M
         "norm_order": "pre" if _is_pre_norm(state) else "post",
         "norm_eps": _EPS,
         "positions": Sinusoidal(),
-        "tied": tied,
         "embedding_scale": bool(_inside(encoder, "embeddings").get("scale", False)),
-        "vocabulary": pieces,
-        "target_vocabulary": None if joint else shape_of(state, TABLES.target, path)[0],
     }
     return read_choices(choices, path)
 

@@ -6,13 +6,18 @@ Layers are pre-norm, and both stacks end with a norm.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from dragoman.bundle import read_tensors
 from dragoman.errors import Mistake, ModelError
-from dragoman.interop.checkpoints.asked import count_layers, read_choices, refuse_all, shape_of
+from dragoman.interop.checkpoints.asked import (
+    count_layers,
+    read_choices,
+    refuse_all,
+    shape_of,
+    table_choices,
+)
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.checkpoints.torch_file import Content, plain_settings, plain_tensors
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
@@ -87,15 +92,11 @@ def opennmt_config(said: Content, state: State, path: Path) -> ModelConfig:
         ModelError: a tensor that tells a size is missing.
     """
     refuse_all(_beyond(said, state), path)
-    pieces, width = shape_of(state, TABLES.source, path)
-    tied = TABLES.tied_in(state)
-    joint = tied in ("all", "input")
     inner, _ = shape_of(state, "encoder.transformer.0.feed_forward.w_1.weight", path)
     activation = str(said.get("pos_ffn_activation_fn") or "relu")
-    choices: dict[str, Any] = {
+    choices = table_choices(TABLES, state, path) | {
         "layers": count_layers(state, "encoder.transformer.", path),
         "decoder_layers": count_layers(state, "decoder.transformer_layers.", path),
-        "d_model": width,
         "heads": said["heads"],
         "kv_heads": said.get("num_kv") or None,
         "d_ff": inner,
@@ -107,11 +108,8 @@ def opennmt_config(said: Content, state: State, path: Path) -> ModelConfig:
         "norm_order": "pre",
         "norm_eps": said.get("norm_eps") or 1e-6,
         "positions": _positions(said),
-        "tied": tied,
         "embedding_scale": bool(said.get("position_encoding")),  # a part of adding sinusoids there
         "output_bias": "generator.bias" in state,
-        "vocabulary": pieces,
-        "target_vocabulary": None if joint else shape_of(state, TABLES.target, path)[0],
         "source_after": (),
     }
     return read_choices(choices, path)

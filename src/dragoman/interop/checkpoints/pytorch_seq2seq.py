@@ -6,7 +6,6 @@ everywhere, ReLU, embeddings times √D. Text is ``<sos> X <eos>`` on both sides
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from dragoman.interop.checkpoints.asked import (
     Asked,
@@ -14,6 +13,7 @@ from dragoman.interop.checkpoints.asked import (
     must_say,
     read_choices,
     shape_of,
+    table_choices,
 )
 from dragoman.interop.checkpoints.tables import State, Tables
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
@@ -41,16 +41,12 @@ def pytorch_seq2seq_config(state: State, path: Path, asked: Asked) -> ModelConfi
     must_say(asked, "heads", "norm_order")
     assert asked.heads is not None
     assert asked.norm_order is not None
-    pieces, width = shape_of(state, TABLES.source, path)
-    target_pieces, _ = shape_of(state, TABLES.target, path)
     longest, _ = shape_of(state, "encoder.pos_embedding.weight", path)
     decoder_longest, _ = shape_of(state, "decoder.pos_embedding.weight", path)
     inner, _ = shape_of(state, "encoder.layers.0.positionwise_feedforward.fc_1.weight", path)
-    tied = TABLES.tied_in(state)
-    choices: dict[str, Any] = {
+    choices = table_choices(TABLES, state, path) | {
         "layers": count_layers(state, "encoder.layers.", path),
         "decoder_layers": count_layers(state, "decoder.layers.", path),
-        "d_model": width,
         "heads": asked.heads,
         "d_ff": inner,
         "attention_bias": True,
@@ -59,10 +55,7 @@ def pytorch_seq2seq_config(state: State, path: Path, asked: Asked) -> ModelConfi
         "norm_eps": _EPS,
         "positions": Learned(max_length=longest),
         "decoder_positions": Learned(max_length=decoder_longest),
-        "tied": tied,
         "output_bias": True,
-        "vocabulary": pieces,
-        "target_vocabulary": None if tied in ("all", "input") else target_pieces,
     }
     return read_choices(choices, path)
 

@@ -21,6 +21,7 @@ _FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu_accurate": lambda x: F.gelu(x, approximate="tanh"),
     "gelu_fast": lambda x: F.gelu(x, approximate="tanh"),
 }
+_FAIRSEQ_PADDING = 1
 _STACKS: tuple[Stack, Stack] = ("encoder", "decoder")
 Said = Mapping[str, Any]
 
@@ -28,19 +29,18 @@ Said = Mapping[str, Any]
 def fairseq_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wording:
     """Word a Transformer of fairseq."""
     width = state["encoder.embed_tokens.weight"].size(1)
-    padding = 1
 
     def positions(stack: Stack, length: int) -> Tensor | None:
         if said.get("no_token_positional_embeddings"):
             return None
         learned = state.get(f"{stack}.embed_positions.weight")
         if learned is not None:
-            return learned[padding + 1 :][:length].float()
-        return wave_positions(length, width, first=padding + 1, halves=True, last_rate=1)
+            return learned[_FAIRSEQ_PADDING + 1 :][:length].float()
+        return wave_positions(length, width, first=_FAIRSEQ_PADDING + 1, halves=True, last_rate=1)
 
     norms = ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm")
     tables = [state.get(f"{stack}.embed_positions.weight") for stack in _STACKS]
-    limits = [table.size(0) - padding - 1 for table in tables if table is not None]
+    limits = [table.size(0) - _FAIRSEQ_PADDING - 1 for table in tables if table is not None]
     return Wording(
         tables=(
             "encoder.embed_tokens.weight",
@@ -63,7 +63,7 @@ def fairseq_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
         positions=positions,
         after=(texts[0].listed.special.end,),
         start=texts[1].listed.special.end,
-        padding=padding,
+        padding=_FAIRSEQ_PADDING,
         longest=min(limits, default=None),
     )
 
