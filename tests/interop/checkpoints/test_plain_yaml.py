@@ -40,6 +40,8 @@ training:
     learning_rate: 0.0005
     nothing:
     overwrite: True
+    amp: yes
+    shuffle: Off
     print: ~
     weight: .5
     title: two words: no  # and so on
@@ -94,6 +96,11 @@ def test_what_pyyaml_writes_is_read_back(
         ("a:\n    b: 1\n  c: 2", "line 3: .* is more of YAML"),
         ("a:\n- b: 1", "line 2: .* is more of YAML"),
         ("a: 1\na: 2", "line 2: a stands there twice"),
+        ("a: 010", "line 1: .* is more of YAML"),
+        ("a: 1_000", "line 1: .* is more of YAML"),
+        ("a: 0x1F", "line 1: .* is more of YAML"),
+        ("a: 1:30", "line 1: .* is more of YAML"),
+        ("a: " + "b " * 3000, "has a line longer than lines of settings are"),
         ("just text", "line 1: .* is more of YAML"),
         ("- a\n- b", "holds a list, not a table of settings"),
         ("# nothing", "holds no settings"),

@@ -15,8 +15,12 @@ from dragoman.errors import ModelError
 _KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'\[\]{}#&*!|>%@`,?:-][^#:]*?)\s*:(?:\s+(.*))?$""")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _QUOTED = re.compile(r"""(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$""")
-_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None}
+_WORDS |= dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
 _WHOLE, _NUMBER = re.compile(r"[-+]?\d{1,18}"), re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
+# Numbers to other bases than ten or with marks between digits, which YAML reads in its own way.
+_ODD_NUMBER = re.compile(r"[-+]?(0[\d_]+|0x[\da-f_]+|0b[01_]+|\d[\d_]*_[\d_]*|\d+(:\d+)+)(\.\d*)?")
+_LONGEST = 4_000  # characters of a line
 _MOST = 1 << 20  # bytes; settings have a few thousand
 _DEEPEST = 20
 
@@ -52,9 +56,12 @@ class _Reader:
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._at = path, 0
+        lines = text.splitlines()
+        if any(len(line) > _LONGEST for line in lines):
+            raise ModelError(f"{path}: has a line longer than lines of settings are")
         self._lines = [
             _Line(number, len(line) - len(line.lstrip(" ")), line.strip())
-            for number, line in enumerate(text.splitlines(), 1)
+            for number, line in enumerate(lines, 1)
             if _COMMENT.sub("", line).strip() not in ("", "---")
         ]
 
@@ -118,7 +125,7 @@ class _Reader:
         if text.startswith("[") and text.endswith("]"):
             inside = text[1:-1].strip()
             return [self._value(each.strip(), line) for each in inside.split(",")] if inside else []
-        if text[:1] in tuple("[]{}&*!|>%@`\"',?"):
+        if _ODD_NUMBER.fullmatch(text.lower()) or text[:1] in tuple("[]{}&*!|>%@`\"',?"):
             raise self._refusal(line)
         if text.lower() in _WORDS:
             return _WORDS[text.lower()]
