@@ -15,8 +15,11 @@ from dragoman.errors import ModelError
 _KEY = re.compile(r"""("[^"]*"|'[^']*'|[^\s"'\[\]{}#&*!|>%@`,?:-][^#:]*?)\s*:(?:\s+(.*))?$""")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _QUOTED = re.compile(r"""(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$""")
-_WORDS: dict[str, Any] = {"": None, "~": None, "null": None}
-_WORDS |= dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null")),
+    **dict.fromkeys(("true", "yes", "on"), True),
+    **dict.fromkeys(("false", "no", "off"), False),
+}
 _WHOLE, _NUMBER = re.compile(r"[-+]?\d{1,18}"), re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?")
 # Numbers to other bases than ten or with marks between digits, which YAML reads in its own way.
 _ODD_NUMBER = re.compile(r"[-+]?(0[\d_]+|0x[\da-f_]+|0b[01_]+|\d[\d_]*_[\d_]*|\d+(:\d+)+)(\.\d*)?")
@@ -56,7 +59,7 @@ class _Reader:
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._at = path, 0
-        lines = text.splitlines()
+        lines = text.split("\n")
         if any(len(line) > _LONGEST for line in lines):
             raise ModelError(f"{path}: has a line longer than lines of settings are")
         self._lines = [
