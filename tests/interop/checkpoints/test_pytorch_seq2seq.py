@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from dragoman.interop.huggingface.names import write_weights
+from dragoman.interop.huggingface.weights import write_weights
 from torch import Tensor, nn
 
 from dragoman import Translator

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from dragoman.interop.huggingface.names import write_weights
+from dragoman.interop.huggingface.weights import write_weights
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from dragoman.interop.checkpoints.opennmt_py import opennmt_rows
 from dragoman.interop.checkpoints.torch_file import read_torch_file
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
+from tests.interop.checkpoints.conftest import Opened
 from tests.interop.checkpoints.make_real import SOURCE, TARGET
 from tests.interop.checkpoints.making import as_stored, cases, logits_of, state_of, write
 
@@ -36,16 +37,15 @@ def logits(bundle: Any, source: list[int], target: list[int]) -> Tensor:
 
 
 @pytest.mark.parametrize(("trainer", "case"), ALL)
-def test_logits_are_those_of_the_trainers_own_code(trainer: str, case: str, tmp_path: Path) -> None:
-    write(tmp_path, trainer, case)
-    bundle = read_checkpoint(tmp_path)
+def test_logits_are_those_of_the_trainers_own_code(trainer: str, case: str, opened: Opened) -> None:
+    _, bundle = opened(trainer, case)
     expected = logits_of(trainer, case)
     torch.testing.assert_close(logits(bundle, SOURCE, TARGET), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize(("trainer", "case"), ALL)
-def test_tables_of_names_give_every_weight_back(trainer: str, case: str, tmp_path: Path) -> None:
-    bundle = read_checkpoint(write(tmp_path, trainer, case))
+def test_tables_of_names_give_every_weight_back(trainer: str, case: str, opened: Opened) -> None:
+    _, bundle = opened(trainer, case)
     weights = dict(bundle.model.named_parameters())
     assert isinstance(bundle.config, ModelConfig)
     written = write_weights(weights, list(ROWS[trainer](bundle.config)), trainer)
@@ -66,8 +66,10 @@ def assert_same_where_read(written: Mapping[str, Tensor], theirs: Mapping[str, T
 
 
 @pytest.mark.parametrize(("trainer", "case"), [each for each in ALL if each[1] != "swish"][::3])
-def test_a_folder_of_ours_keeps_what_was_read(trainer: str, case: str, tmp_path: Path) -> None:
-    bundle = read_checkpoint(write(tmp_path / "theirs", trainer, case))
+def test_a_folder_of_ours_keeps_what_was_read(
+    trainer: str, case: str, opened: Opened, tmp_path: Path
+) -> None:
+    _, bundle = opened(trainer, case)
     save_bundle(tmp_path / "ours", bundle, "card")
     loaded = load_bundle(tmp_path / "ours")
     assert loaded.config == bundle.config

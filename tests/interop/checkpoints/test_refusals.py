@@ -306,7 +306,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", [[1], {"a": 1}, "x", -3, 1.5, 10**30], ids=repr)
+@pytest.mark.parametrize("odd", [[1], "x", -3, 10**30], ids=repr)
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_settings_of_odd_types_never_end_in_a_traceback(
     trainer: str, odd: object, tmp_path: Path

@@ -15,7 +15,7 @@ from dragoman.interop.checkpoints.second_reading import SecondReading
 from dragoman.interop.checkpoints.side import CheckpointSide
 from dragoman.interop.checkpoints.vocabulary import see_size
 from dragoman.interop.checkpoints.waves import see_waves
-from dragoman.interop.huggingface.names import read_weights
+from dragoman.interop.huggingface.weights import read_weights
 from dragoman.models import Model, ModelConfig, build_model
 from dragoman.tokenization import Tokenizer
 
