@@ -2,10 +2,12 @@
 
 import argparse
 import pickle
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -97,6 +99,26 @@ def test_objects_of_packages_are_refused_with_what_to_do(tmp_path: Path) -> None
             read_checkpoint(path)
         assert f"{path}: holds {package}, and reading that could run code" in str(caught.value)
         assert advice in str(caught.value)
+
+
+def test_notes_of_fairseq_on_training_are_passed_over_and_no_module_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, "fairseq", "post")
+    content = read_torch_file(path)
+    meters = ModuleType("fairseq.meters")
+    meter = type("TimeMeter", (), {"__module__": "fairseq.meters"})
+    setattr(meters, "TimeMeter", meter)  # noqa: B010  # a module has no such name for pyright
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "fairseq", ModuleType("fairseq"))
+        patched.setitem(sys.modules, "fairseq.meters", meters)
+        note = meter()
+        vars(note)["n"] = 3
+        save(path, {**content, "extra_state": {"train_meters": {"wall": note}}})
+    read_checkpoint(path)
+    assert "fairseq" not in sys.modules
+    [found] = read_torch_file(path)["extra_state"]["train_meters"].values()
+    assert vars(found) == {}
 
 
 def test_an_archive_that_grows_when_unpacked_is_refused(tmp_path: Path) -> None:

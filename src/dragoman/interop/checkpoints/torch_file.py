@@ -2,7 +2,7 @@
 
 Such a file is a pickle beside raw numbers. Only tensors, numbers, strings, lists, dicts and
 ``argparse.Namespace`` are taken from it, by the restricted reader of PyTorch; anything else is
-refused by name.
+refused by name. Where a few kinds of notes on training stand, nothing is put in their place.
 """
 
 import argparse
@@ -19,8 +19,21 @@ from torch import Tensor
 from dragoman.errors import ModelError
 
 Content = dict[str, Any]  # Any: what a checkpoint holds is known only after looking
+# What fairseq noted of its speed and losses until 0.9, in files that hold plain tensors otherwise.
+_NOTES = tuple(f"fairseq.meters.{kind}Meter" for kind in ("Average", "Time", "Stopwatch"))
 _REFUSED = re.compile(r"GLOBAL ([\w.]+)")
 _RESAVE = "load it where you trust it, and save only its tensors and plain settings by torch.save"
+
+
+class _Nothing:
+    """Stands where a note on training stood; takes what it was made of, and keeps nothing."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def __setstate__(self, _: object) -> None: ...
+
+
+_ALLOWED: list[Any] = [argparse.Namespace, *((_Nothing, name) for name in _NOTES)]
 
 
 def read_torch_file(path: Path, *, advice: Mapping[str, str] | None = None) -> Content:
@@ -36,7 +49,7 @@ def read_torch_file(path: Path, *, advice: Mapping[str, str] | None = None) -> C
     """
     _check_archive(path)
     try:
-        with torch.serialization.safe_globals([argparse.Namespace]), warnings.catch_warnings():
+        with torch.serialization.safe_globals(_ALLOWED), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickles it may not know: it then refuses them
             found: object = torch.load(path, map_location="cpu", weights_only=True, mmap=False)
     except FileNotFoundError:
