@@ -106,9 +106,7 @@ def assert_same_translations(bundle: Bundle, folder: Path) -> None:
 def assert_same_scores(bundle: Bundle, translator: Any) -> None:
     assert isinstance(bundle.model, EncoderDecoder)
     targets = sources(seed=6)
-    ours = score_targets(
-        bundle.model, sources(), targets, start=SPECIAL.start, end=SPECIAL.end, batch_tokens=4096
-    )
+    ours = score_targets(bundle.model, sources(), targets, SPECIAL, batch_tokens=4096)
     results = translator.score_batch(
         [names(bundle, source) for source in sources()],
         [names(bundle, target, target=True) for target in targets],

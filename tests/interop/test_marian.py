@@ -77,9 +77,7 @@ def test_its_own_search_finds_what_ours_finds(beam: int) -> None:
         if beam == 1 or ours.truncated:
             assert theirs == [SPECIAL.start, *ours.ids, *[SPECIAL.end] * (not ours.truncated)]
         elif theirs[-1] == SPECIAL.end:  # it mixes those cut off with those that end
-            (score,) = score_targets(
-                bundle.model, [source], [theirs[1:-1]], start=SPECIAL.start, end=SPECIAL.end
-            )
+            (score,) = score_targets(bundle.model, [source], [theirs[1:-1]], SPECIAL)
             assert ours.log_prob > score.log_prob - 1e-4
 
 

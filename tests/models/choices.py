@@ -52,6 +52,7 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {  # Any: as TOML would hold it
     "mqa": {"kv_heads": 1},
     "gqa": {"kv_heads": 2, "positions": {"kind": "rotary"}},
     "free-widths": {"d_k": 6, "d_v": 10, "attention_bias": True},
+    "biases-before-the-heads": {"attention_bias": True, "attention_output_bias": False},
     "free-widths-shaw": {"d_k": 6, "d_v": 10, "positions": {"kind": "shaw"}},
     "heads-not-dividing": {"heads": 3, "d_k": 8},
     "all-dropouts": {"dropout": 0.1, "attention_dropout": 0.1, "feedforward_dropout": 0.1},

@@ -1,16 +1,23 @@
 """Other formats; nothing outside this folder knows how they name or lay out weights."""
 
+from dragoman.interop.certificate import Certificate, Layered, Reader, Side, certify, certify_reader
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
     read_ctranslate2,
     write_ctranslate2,
 )
-from dragoman.interop.marian import to_marian
+from dragoman.interop.huggingface.marian_model import to_marian
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
+    "Certificate",
+    "Layered",
     "Quantization",
+    "Reader",
+    "Side",
+    "certify",
+    "certify_reader",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",

@@ -25,7 +25,7 @@ def beyond_ctranslate2(config: AnyConfig) -> list[Mistake]:
     if not isinstance(config, ModelConfig) or config.architecture != "encoder-decoder":
         problem = f"{config.architecture} is not written as a CTranslate2 translator"
         return [Mistake("architecture", problem, "only encoder-decoder is")]
-    return [*_attention(config), *_positions(config), *_stacks(config)]
+    return [*_attention(config), *_positions(config), *_stacks(config), *_frames(config)]
 
 
 def _attention(config: ModelConfig) -> Iterator[Mistake]:
@@ -70,6 +70,12 @@ def _stacks(config: ModelConfig) -> Iterator[Mistake]:
         yield _missing("initialization", "the factor of deepnorm on the residual path")
     if config.embedding_width not in (None, config.d_model):
         yield _missing("embedding_width", "tables of another width than d_model")
+
+
+def _frames(config: ModelConfig) -> Iterator[Mistake]:
+    for name in ("source_before", "source_after", "target_before"):
+        if getattr(config, name) is not None:
+            yield _missing(name, "other symbols around a source or before a target than usual")
 
 
 def _missing(place: str, what: str) -> Mistake:

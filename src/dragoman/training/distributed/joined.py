@@ -25,6 +25,7 @@ from dragoman.errors import DragomanError
 from dragoman.training.distributed.group import Alone, Group
 
 BUCKET_BYTES = 32 * 2**20
+_RELEASE_SECONDS = 0.1  # far more than Gloo's threads need to let go of the last tensors
 _LOOK_SECONDS = 2.0  # how long the others get to say that they, too, are only waiting
 _LOST = ("gloo/transport", "onnection closed by peer", "onnection reset", "imed out", "NCCL")
 _HINT = "the same command goes on from the newest checkpoint"
@@ -128,7 +129,7 @@ class Joined:
     def leave(self) -> None:
         """Wait for the others, then close the connections; the last thing inside ``guard``."""
         self.wait()
-        dist.destroy_process_group()
+        _destroy()
 
     def _explain(self, error: Exception) -> Exception:
         """Make an error that names who is missing out of one that says only that someone is."""
@@ -170,7 +171,7 @@ class Joined:
     def _close(self) -> None:
         """Close the connections, so that the others notice at once."""
         if dist.is_initialized() and self.device.type == "cpu":  # NCCL's could block
-            dist.destroy_process_group()
+            _destroy()
 
 
 def join_group(device: torch.device | str = "cpu", *, timeout_seconds: float = 600.0) -> Group:
@@ -230,6 +231,17 @@ def buckets(tensors: Sequence[Tensor], limit: int = BUCKET_BYTES) -> Iterator[li
         filled += tensor.nbytes
     if bucket:
         yield bucket
+
+
+def _destroy() -> None:
+    """Close the connections.
+
+    A thread of Gloo may still hold a tensor that has been exchanged. To let go of it, it takes the
+    lock of the interpreter, which aborts the process once that has begun to end; split weights keep
+    such threads alive beyond the group.
+    """
+    time.sleep(_RELEASE_SECONDS)
+    dist.destroy_process_group()
 
 
 @torch.no_grad()
