@@ -4,6 +4,8 @@ from dragoman.interop.certificate import Certificate, Layered, Reader, Side, cer
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
+    import_ctranslate2,
+    open_ctranslate2,
     read_ctranslate2,
     write_ctranslate2,
 )
@@ -18,6 +20,8 @@ __all__ = [
     "Side",
     "certify",
     "certify_reader",
+    "import_ctranslate2",
+    "open_ctranslate2",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",

@@ -75,6 +75,15 @@ class Layered(Protocol):
         ...
 
 
+@runtime_checkable
+class Habits(Protocol):
+    """A side whose search is not ours unless told, and which may not run an empty source."""
+
+    patience: float | None  # of ``BeamSearch``
+    banned: tuple[int, ...]  # ids that it never chooses
+    reads_empty: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """How a search came out on both sides.
@@ -150,8 +159,12 @@ def certify(
             other program shows its parts.
     """
     own = Own(bundle)
+    if isinstance(other, Habits):
+        own = Own(bundle, patience=other.patience, banned=other.banned)
     room = _room(own.longest, other.longest)
     sources = probe_sources(bundle, room)
+    if isinstance(other, Habits) and not other.reads_empty:
+        sources = [source for source in sources if source]
     targets = probe_targets(bundle, sources, room)
     largest = 0.0
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
