@@ -28,14 +28,14 @@ def tokenizer(cut: Cut | Path, *pieces: str) -> ImportedTokenizer:
     return make_tokenizer(listed(*pieces), cut)
 
 
-def test_words_stand_between_spaces_and_come_back_with_one_between() -> None:
-    made = tokenizer("words", "the", "cat", "sat@@")
-    assert made.encode("the  cat sat@@ dog") == [4, 5, 6, 0]
-    assert made.decode([4, 5, 6]) == "the cat sat@@"
+def test_pieces_stand_between_spaces_and_come_back_as_words() -> None:
+    made = tokenizer("pieces", "the", "cat", "sa@@", "t")
+    assert made.encode("the  cat sa@@ t dog") == [4, 5, 6, 7, 0]
+    assert made.decode([4, 5, 6, 7]) == "the cat sat"
 
 
 def test_no_way_to_cut_gives_a_control_id() -> None:
-    for cut in ("words", "characters", "smiles"):
+    for cut in ("pieces", "characters", "longest", "smiles"):
         made = tokenizer(cut, "<", "s", ">", "▁")
         assert {1, 2, 3}.isdisjoint(made.encode("<s> </s> <pad> <unk><s>")), cut
 
@@ -74,11 +74,10 @@ def test_merges_of_fastbpe_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("#version: 0.1\na b\n", "is no list of merges of subword-nmt 0.2 or later"),
-        ("a b\n", "is no list of merges of subword-nmt 0.2 or later"),
-        ("", "is no list of merges of subword-nmt 0.2 or later"),
-        ("#version: 0.2\na b c d\n", "line 2: 'a b c d' is no merge of two pieces"),
-        ("#version: 0.2\na\n", "line 2: 'a' is no merge of two pieces"),
+        ("#version: 0.1\na b\n", "version 0.1 is not read"),
+        ("a b\n", "is of version 0.1, which is not read"),
+        ("", "holds no codes"),
+        ("#version: 0.2\na b c d\n", "line 2: 'a b c d' is no pair of pieces"),
     ],
 )
 def test_a_file_of_no_merges_is_refused(content: str, message: str, tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_the_ways_of_joeynmt_to_cut_text(tmp_path: Path) -> None:
     own = {"codes": "/where/it/was/trained/codes.bpe"}
     assert joeynmt(tmp_path, {"level": "bpe", "tokenizer_cfg": own}).cut == codes
     assert joeynmt(tmp_path, {"level": "char"}).cut == "characters"
-    assert joeynmt(tmp_path, {"level": "word"}).cut == "words"
+    assert joeynmt(tmp_path, {"level": "word"}).cut == "pieces"
     with pytest.raises(ConfigError, match=r"other.bpe: no such file; put it there, or give --tok"):
         joeynmt(tmp_path, {"level": "bpe", "tokenizer_cfg": {"codes": "other.bpe"}})
     with pytest.raises(

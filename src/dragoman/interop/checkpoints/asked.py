@@ -24,7 +24,7 @@ class Asked:
             checkpoint unless given.
         tokenizer: files that say how text is cut, one for both sides or one for each: a
             SentencePiece model, or merges of subword-nmt or fastBPE.
-        cut: how text is cut where no file says it; between spaces unless the checkpoint says
+        cut: how text is cut where no file says it; pieces between spaces unless the checkpoint says
             another, so that text has to come as it was cut for training.
     """
 

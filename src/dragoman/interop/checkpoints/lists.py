@@ -57,7 +57,7 @@ def pytorch_seq2seq_texts(asked: Asked) -> Texts:
         problem = "the checkpoint holds no list of pieces"
         raise ConfigError("vocabulary", problem, f"give a text file, {_LIST}")
     wanted = ("<pad>", "<sos>", "<eos>", "<unk>")
-    return _both(asked, [_listed(file, wanted) for file in files], "words")
+    return _both(asked, [_listed(file, wanted) for file in files], "pieces")
 
 
 def fairseq_texts(said: Mapping[str, Any], path: Path, asked: Asked) -> Texts:
@@ -74,7 +74,7 @@ def fairseq_texts(said: Mapping[str, Any], path: Path, asked: Asked) -> Texts:
             problem = "the checkpoint does not say its languages"
             raise ConfigError("vocabulary", problem, "give both files dict.LANGUAGE.txt")
         files = (path.parent / f"dict.{languages[0]}.txt", path.parent / f"dict.{languages[1]}.txt")
-    return _both(asked, [(file, _dictionary(file)) for file in files], "words")
+    return _both(asked, [(file, _dictionary(file)) for file in files], "pieces")
 
 
 def joeynmt_texts(settings: Mapping[str, Any], path: Path, asked: Asked) -> Texts:
@@ -123,7 +123,7 @@ def opennmt_texts(vocabularies: object, path: Path, asked: Asked, advice: str) -
         pieces = tuple(names)
         wanted = ("<blank>", str(start) if side == "tgt" else "<s>", "</s>", "<unk>")
         found.append((path, Listed(names=pieces, special=special_of(pieces, path, wanted=wanted))))
-    return _both(asked, found, "words")
+    return _both(asked, found, "pieces")
 
 
 def _both(asked: Asked, found: list[tuple[Path, Listed]], usual: Cut) -> Texts:
@@ -171,7 +171,7 @@ def _joeynmt_cut(
     if level == "char":
         return "characters"
     if level == "word" or said is data:
-        return "words"
+        return "pieces"
     named = own.get("model_file") or own.get("codes")
     if level != "bpe" or not isinstance(named, str):
         raise ConfigError("level", f"{level!r} names no file", "give --tokenizer").inside(
