@@ -17,6 +17,7 @@ import typer
 import dragoman
 from dragoman.cli.check import check
 from dragoman.cli.compare import compare
+from dragoman.cli.converting import export, import_
 from dragoman.cli.get import get
 from dragoman.cli.inspect import inspect
 from dragoman.cli.lines import say
@@ -88,6 +89,8 @@ def doctor(json_output: Json = False) -> None:
             print(f"  {name:<20} {value}")
 
 
+app.command()(export)
+app.command("import")(import_)
 app.command()(check)
 app.command()(get)
 app.command()(compare)

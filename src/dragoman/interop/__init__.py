@@ -9,12 +9,20 @@ from dragoman.interop.ctranslate2 import (
     read_ctranslate2,
     write_ctranslate2,
 )
+from dragoman.interop.exporting import PROOF, export_bundle
+from dragoman.interop.formats import FORMATS, ExportOptions
 from dragoman.interop.huggingface.marian_model import to_marian
+from dragoman.interop.importing import KINDS, ImportOptions, import_model
 from dragoman.interop.onnx import beyond_onnx, open_onnx, write_onnx
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
+    "FORMATS",
+    "KINDS",
+    "PROOF",
     "Certificate",
+    "ExportOptions",
+    "ImportOptions",
     "Layered",
     "Quantization",
     "Reader",
@@ -22,7 +30,9 @@ __all__ = [
     "beyond_onnx",
     "certify",
     "certify_reader",
+    "export_bundle",
     "import_ctranslate2",
+    "import_model",
     "open_ctranslate2",
     "open_onnx",
     "read_ctranslate2",

@@ -64,6 +64,7 @@ class Side(Protocol):
         ...
 
 
+@runtime_checkable
 class Reader(Protocol):
     """A model of one text in one format, run by the program that it is for."""
 

@@ -8,10 +8,10 @@ from typing import Literal
 from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError
 from dragoman.interop.argos import certify_argos, write_argos
-from dragoman.interop.certificate import TOLERANCE, Certificate, certify, certify_reader
+from dragoman.interop.certificate import TOLERANCE, Certificate, Reader, certify, certify_reader
 from dragoman.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
 from dragoman.interop.huggingface import open_huggingface, write_huggingface
-from dragoman.interop.onnx import OnnxReader, open_onnx, write_onnx
+from dragoman.interop.onnx import open_onnx, write_onnx
 
 Quantization = Literal["float32", "float16", "int8"]
 THEIR_EPS = 1e-5  # of the layer norms of transformers' encoder-decoders, whatever was trained with
@@ -58,9 +58,9 @@ def _prove_ctranslate2(folder: Path, bundle: Bundle, options: ExportOptions) -> 
     exact = options.quantization == "float32"
     kind = "int8" if options.quantization == "int8" else "float32"
     other = open_ctranslate2(folder, bundle, compute_type=kind)
-    if hasattr(other, "outputs"):
-        return certify_reader(bundle, other, exact=exact)  # pyright: ignore
-    return certify(bundle, other, exact=exact)  # pyright: ignore
+    if isinstance(other, Reader):
+        return certify_reader(bundle, other, exact=exact)
+    return certify(bundle, other, exact=exact)
 
 
 def _write_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> None:
@@ -69,11 +69,11 @@ def _write_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> None:
 
 def _prove_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> Certificate:
     other = open_huggingface(folder, bundle)
-    if hasattr(other, "outputs"):
-        return certify_reader(bundle, other)  # pyright: ignore
+    if isinstance(other, Reader):
+        return certify_reader(bundle, other)
     config = bundle.config
     fixed = getattr(config, "norm", "") == "layer" and getattr(config, "norm_eps", 0) != THEIR_EPS
-    return certify(bundle, other, tolerance=OTHER_EPS if fixed else TOLERANCE)  # pyright: ignore
+    return certify(bundle, other, tolerance=OTHER_EPS if fixed else TOLERANCE)
 
 
 def _write_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
@@ -86,7 +86,7 @@ def _write_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
 def _prove_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
     exact = options.quantization == "float32"
     other = open_onnx(folder, bundle)
-    if isinstance(other, OnnxReader):
+    if isinstance(other, Reader):
         return certify_reader(bundle, other, exact=exact)
     return certify(bundle, other, exact=exact)
 
@@ -120,8 +120,8 @@ FORMATS: Mapping[str, Format] = {
         _write_ctranslate2,
         _prove_ctranslate2,
         ("quantization",),
-        'Load it with `ctranslate2.Translator("FOLDER")`, or `Generator` or `Encoder`; pieces go in '
-        "and come out, and the library adds the symbols around a source itself. As the folder "
+        'Load it with `ctranslate2.Translator("FOLDER")`, or `Generator` or `Encoder`: pieces go '
+        "in and come out, and the library adds the symbols around a source itself. As the folder "
         "`ctranslate2` inside a model folder, `dragoman translate --engine ctranslate2` runs it.",
     ),
     "huggingface": Format(

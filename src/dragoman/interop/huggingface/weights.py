@@ -20,6 +20,7 @@ def read_weights(
     where: str,
     *,
     computed: Sequence[str] = (),
+    told_by: str = "config.json",
 ) -> dict[str, Tensor]:
     """Make our weights of theirs, and use all of theirs.
 
@@ -30,6 +31,7 @@ def read_weights(
         where: their file or folder, for messages.
         computed: ends of the names of what is stored and needs no place: masks and the like, which
             both sides compute.
+        told_by: what says how large the model is, for messages.
 
     Returns:
         By our names, in float32.
@@ -40,7 +42,9 @@ def read_weights(
     """
     _see_all_named(ours, rows)
     theirs = _by_first_names(theirs, rows)
-    _refuse_unlike(theirs, rows, where, computed)
+    unlike = _unlike(theirs, rows, computed)
+    if unlike:
+        raise ModelError(f"{where}: {unlike}; {told_by} describes another model")
     read: dict[str, Tensor] = {}
     for row in rows:
         if row.theirs[0] not in theirs:  # seen before: it may be missing
@@ -51,7 +55,7 @@ def read_weights(
         if row.tied or row.derived:
             _see_tied(row, _first_row(row, rows), theirs, read, where)
             continue
-        joined = _joined(row, theirs, where)
+        joined = _joined(row, theirs, where, told_by)
         if row.ours not in ours:
             if joined.count_nonzero():
                 named = ", ".join(row.theirs)
@@ -63,7 +67,7 @@ def read_weights(
         if joined.shape != ours[row.ours]:
             raise ModelError(
                 f"{where}: {', '.join(row.theirs)} is {tuple(joined.shape)} as {row.ours}, the "
-                f"model needs {tuple(ours[row.ours])}; config.json does not describe these weights"
+                f"model needs {tuple(ours[row.ours])}; {told_by} does not describe these weights"
             )
         read[row.ours] = joined
     return read
@@ -151,9 +155,8 @@ def _see_all_named(ours: Iterable[str], rows: Sequence[Row]) -> None:
     assert not missing, f"no parameter for {missing}"
 
 
-def _refuse_unlike(
-    theirs: Mapping[str, Tensor], rows: Sequence[Row], where: str, computed: Sequence[str]
-) -> None:
+def _unlike(theirs: Mapping[str, Tensor], rows: Sequence[Row], computed: Sequence[str]) -> str:
+    """Name the weights that are missing and those that no row names; nothing if all is well."""
     known = {name for row in rows for name in row.theirs}
     needed = (row for row in rows if not (row.tied or row.optional or row.fixed is not None))
     missing = {name for row in needed for name in row.theirs} - theirs.keys()
@@ -163,8 +166,7 @@ def _refuse_unlike(
         for names, what in ((missing, "missing"), (left, "not known"))
         if names
     ]
-    if parts:
-        raise ModelError(f"{where}: {'; '.join(parts)}; config.json describes another model")
+    return "; ".join(parts)
 
 
 def _few(names: Iterable[str]) -> str:
@@ -172,14 +174,14 @@ def _few(names: Iterable[str]) -> str:
     return ", ".join(several[:3]) + " ..." * (len(several) > 3)
 
 
-def _joined(row: Row, theirs: Mapping[str, Tensor], where: str) -> Tensor:
+def _joined(row: Row, theirs: Mapping[str, Tensor], where: str, told_by: str) -> Tensor:
     try:
         return row.join(theirs).float()
     except (RuntimeError, IndexError) as error:  # shapes that cannot be laid out so
         named = ", ".join(row.theirs)
         shapes = ", ".join(str(tuple(theirs[name].shape)) for name in row.theirs)
         problem = f"{named} is {shapes}, which makes no {row.ours}"
-        raise ModelError(f"{where}: {problem}; config.json describes another model") from error
+        raise ModelError(f"{where}: {problem}; {told_by} describes another model") from error
 
 
 def _absent_shape(row: Row, ours: Mapping[str, Tensor]) -> Shape:

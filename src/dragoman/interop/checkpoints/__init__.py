@@ -1,0 +1,7 @@
+"""Checkpoints of other trainers, read where they are plain tensors; nothing in them is run."""
+
+from dragoman.interop.checkpoints.asked import Asked
+from dragoman.interop.checkpoints.loading import Kind
+from dragoman.interop.checkpoints.reading import open_checkpoint, read_checkpoint
+
+__all__ = ["Asked", "Kind", "open_checkpoint", "read_checkpoint"]
