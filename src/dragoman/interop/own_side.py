@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,14 +25,22 @@ class Own:
     Args:
         bundle: model and tokenizers.
         patience: of the search that the other side has; None is exact.
+        banned: ids that a search never writes; those that no translation holds unless given.
     """
 
     name = "Dragoman"
+    reads_empty = True
 
-    def __init__(self, bundle: Bundle, *, patience: float | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        patience: float | None = None,
+        banned: tuple[int, ...] | None = None,
+    ) -> None:
         self.model = cast("SequenceToSequence", bundle.model.eval())
-        self.special = bundle.target_tokenizer.special
-        self.patience = patience
+        self.frame, self.patience = bundle.frame, patience
+        self.banned = self.frame.never_written if banned is None else banned
         limits = (self.model.max_source_length, self.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
 
@@ -40,16 +49,16 @@ class Own:
         self, source: Sequence[int], target: Sequence[int], *, given: bool = False
     ) -> Array:
         """Score bare ids: (T + 1, V); with ``given`` (T + 1,), of the target's and the end."""
-        logits = self.model(*self._framed(source, target))[0].double()
+        logits = self.model(*self._framed(source, target))[0, -1 - len(target) :].double()
         log_probs = logits.log_softmax(-1)
         if given:
-            wanted = torch.tensor([*target, self.special.end])
+            wanted = torch.tensor([*target, self.frame.special.end])
             log_probs = log_probs.gather(-1, wanted[:, None])[:, 0]
         return log_probs.float().numpy()
 
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Search for bare ids; the best log-probability a piece, the end symbol included."""
-        session = TorchEngine(self.model).start([[*source, self.special.end]])
+        session = TorchEngine(self.model).start([self.frame.source(source)])
         return self._search(session, beam, max_length)
 
     def undecided(self, source: Sequence[int], *, beam: int, max_length: int, noise: float) -> bool:
@@ -57,7 +66,7 @@ class Own:
         found: set[tuple[int, ...]] = set()
         for seed in range(_SEEDS):
             rng = torch.Generator().manual_seed(seed)
-            session = TorchEngine(self.model).start([[*source, self.special.end]])
+            session = TorchEngine(self.model).start([self.frame.source(source)])
             found.add(tuple(self._search(_Shaken(session, noise, rng), beam, max_length)))
             if len(found) > 1:
                 return True
@@ -76,12 +85,11 @@ class Own:
         return seen
 
     def _framed(self, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
-        special = self.special
-        return torch.tensor([[*source, special.end]]), torch.tensor([[special.start, *target]])
+        read, written = self.frame.source(source), self.frame.target_in(target)
+        return torch.tensor([read]), torch.tensor([written])
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        special = self.special
-        symbols = Symbols(special.start, special.end, (special.padding, special.start))
+        symbols = replace(Symbols.of(self.frame), banned=self.banned)
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0, patience=self.patience)
         (found,) = search(session, config, symbols, [max_length])
         return list(found[0].ids) if found else []
