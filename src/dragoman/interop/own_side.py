@@ -30,7 +30,7 @@ class Own:
 
     def __init__(self, bundle: Bundle, *, patience: float | None = None) -> None:
         self.model = cast("SequenceToSequence", bundle.model.eval())
-        self.special = bundle.target_tokenizer.special
+        self.special, self.frame = bundle.target_tokenizer.special, bundle.frame
         self.patience = patience
         limits = (self.model.max_source_length, self.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
@@ -40,7 +40,9 @@ class Own:
         self, source: Sequence[int], target: Sequence[int], *, given: bool = False
     ) -> Array:
         """Score bare ids: (T + 1, V); with ``given`` (T + 1,), of the target's and the end."""
-        logits = self.model(*self._framed(source, target))[0].double()
+        logits = self.model(*self._framed(source, target))[
+            0, self.frame.target_added - 1 :
+        ].double()
         log_probs = logits.log_softmax(-1)
         if given:
             wanted = torch.tensor([*target, self.special.end])
@@ -49,7 +51,7 @@ class Own:
 
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Search for bare ids; the best log-probability a piece, the end symbol included."""
-        session = TorchEngine(self.model).start([[*source, self.special.end]])
+        session = TorchEngine(self.model).start([self.frame.source(source)])
         return self._search(session, beam, max_length)
 
     def undecided(self, source: Sequence[int], *, beam: int, max_length: int, noise: float) -> bool:
@@ -57,7 +59,7 @@ class Own:
         found: set[tuple[int, ...]] = set()
         for seed in range(_SEEDS):
             rng = torch.Generator().manual_seed(seed)
-            session = TorchEngine(self.model).start([[*source, self.special.end]])
+            session = TorchEngine(self.model).start([self.frame.source(source)])
             found.add(tuple(self._search(_Shaken(session, noise, rng), beam, max_length)))
             if len(found) > 1:
                 return True
@@ -76,12 +78,13 @@ class Own:
         return seen
 
     def _framed(self, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
-        special = self.special
-        return torch.tensor([[*source, special.end]]), torch.tensor([[special.start, *target]])
+        frame = self.frame
+        return torch.tensor([frame.source(source)]), torch.tensor([frame.target_in(target)])
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        special = self.special
-        symbols = Symbols(special.start, special.end, (special.padding, special.start))
+        special, (*before, start) = self.special, self.frame.target_before
+        banned = {special.padding, *self.frame.target_before} - {special.end}
+        symbols = Symbols(start, special.end, (*banned,), (*before,))
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0, patience=self.patience)
         (found,) = search(session, config, symbols, [max_length])
         return list(found[0].ids) if found else []
