@@ -197,3 +197,25 @@ def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
         read_vocabulary(tmp_path)
     with pytest.raises(ModelError, match="no such file"):
         read_pieces(tmp_path / "none.txt")
+
+
+def test_the_longest_piece_at_each_place_may_be_taken() -> None:
+    pieces = [*SYMBOLS, "C", "Cl", "c", "(", ")", "=", "O", "[nH]", "1"]
+    tokenizer = tokenizer_of_pieces(pieces, SPECIAL, cut="longest")
+    ids = tokenizer.encode("ClC(=O)c1[nH]C")
+    assert tokenizer.pieces(ids) == ["Cl", "C", "(", "=", "O", ")", "c", "1", "[nH]", "C"]
+    assert tokenizer.decode(ids) == "ClC(=O)c1[nH]C"
+    assert tokenizer.encode("CXYC</s>") == [4, 3, 4, 3]
+    spaced = tokenizer_of_pieces([*SYMBOLS, "▁th", "▁t", "e", "he"], SPECIAL, cut="longest")
+    assert spaced.pieces(spaced.encode("the the")) == [" th", "e", " th", "e"]
+    assert spaced.decode(spaced.encode("the the")) == "the the"
+
+
+def test_a_list_of_no_known_class_is_cut_into_its_longest_pieces(tmp_path: Path) -> None:
+    # As RXNMapper has it: formulas of molecules, for an ALBERT.
+    lines = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "C", "Cl", "(", ")", "O", "="]
+    (tmp_path / "vocab.txt").write_text("\n".join(lines))
+    (tmp_path / "config.json").write_text('{"model_type": "albert", "vocab_size": 10}')
+    (tokenizer,) = read_vocabulary(tmp_path)
+    assert tokenizer.special == SpecialIds(padding=0, start=2, end=3, unknown=1)
+    assert tokenizer.encode("ClC(=O)N") == [5, 4, 6, 9, 8, 7, 1]

@@ -57,6 +57,21 @@ def test_older_files_of_a_family_give_the_ids_of_transformers(name: str, tmp_pat
         assert tokenizer.decode(ids) == other.decode(ids, skip_special_tokens=True)
 
 
+@pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, of which nothing is used
+@pytest.mark.parametrize("name", [*FAMILIES, "marian"])
+def test_what_transformers_saves_is_read(name: str, tmp_path: Path) -> None:
+    first, folder = tmp_path / "first", tmp_path / "saved"
+    given = marian(first) if name == "marian" else family(name, first)
+    theirs(given).save_pretrained(folder)
+    (folder / "config.json").write_bytes((given / "config.json").read_bytes())
+    tokenizer, other = read_vocabulary(folder)[0], theirs(folder)
+    assert tokenizer.special == read_vocabulary(given)[0].special
+    for line in (*LINES, "", " a  b ", "\u2028x", "don't , stop !"):
+        ids = other(line, add_special_tokens=False, split_special_tokens=True).input_ids
+        assert tokenizer.encode(line) == ids
+        assert tokenizer.decode(ids) == other.decode(ids, skip_special_tokens=True)
+
+
 def test_ids_of_a_folder_without_a_file_of_its_own_are_those_of_fairseq(tmp_path: Path) -> None:
     (tokenizer,) = read_vocabulary(family("mbart", tmp_path))
     names = tokenizer.names()
@@ -255,6 +270,7 @@ def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
     [
         (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
         (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": 3}),
+        (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAD/"}),
         (("decoder",), {"type": "Strip", "content": " ", "start": 0, "stop": 1}),
         (("model", "unk_id"), None),
         (("model", "unk_id"), 10**6),

@@ -12,6 +12,7 @@ from dragoman.interop.vocabulary import (
     TARGET_FOLDER,
     read_vocabulary,
     tokenizer_of_pieces,
+    vocabulary_lines,
     write_vocabulary,
 )
 from dragoman.tokenization import (
@@ -79,6 +80,8 @@ def test_every_family_loads_it_as_it_is(model_type: str, tmp_path: Path) -> None
     write_vocabulary(folder, [ours], before=[1] if reads else [], reads=reads, longest=512)
     theirs = transformers.AutoTokenizer.from_pretrained(folder)
     assert theirs.model_max_length == 512
+    types = {"token_type_ids"} if reads else set[str]()
+    assert {*theirs("a")} == {"input_ids", "attention_mask"} | types
     for line in (*LINES, "", "</s> <2de>", "\u2028 x"):
         assert theirs(line).input_ids == [*[1] * reads, *ours.encode(line), 2]
     pair = theirs("a", "b").input_ids
@@ -138,6 +141,19 @@ def test_imported_vocabularies_are_written_back(kind: str, tmp_path: Path) -> No
     assert back.imported == ours.imported
     for line in LINES:
         assert back.encode(line) == ours.encode(line)
+
+
+def test_a_card_says_whether_text_comes_back() -> None:
+    (line,) = vocabulary_lines([learnt("bpe")])
+    assert line == (
+        "- vocabulary: 422 pieces; padding `<pad>` (0), start `<s>` (1), end `</s>` (2), "
+        "unknown `<unk>` (3); lossless up to the form NFC"
+    )
+    lines = vocabulary_lines([_imported("unigram", IMPORTED["unigram"]), learnt("word")])
+    assert lines[0].startswith("- source vocabulary: ")
+    assert "start `<pad>` (0), end `</s>` (1)" in lines[0]
+    assert "text does not always come back" in lines[0]
+    assert lines[1].startswith("- target vocabulary: ")
 
 
 def test_ids_of_a_list_have_no_place_in_the_format(tmp_path: Path) -> None:

@@ -10,17 +10,12 @@ from typing import Literal, cast
 
 from dragoman.errors import ModelError
 from dragoman.interop.vocabulary.files import read_bytes, read_lines, read_value
+from dragoman.interop.vocabulary.looking_up import by_characters, by_longest, by_spaces
 from dragoman.interop.vocabulary.sentencepiece import read_model, sentencepiece_settings
-from dragoman.interop.vocabulary.subword_nmt import (
-    GOES_ON,
-    codes_settings,
-    joined_decoder,
-    read_codes,
-)
+from dragoman.interop.vocabulary.subword_nmt import codes_settings, read_codes
 from dragoman.tokenization import Imported, ImportedTokenizer, Json, SpecialIds
-from dragoman.tokenization.existing_pieces import SPACE
 
-Cut = Literal["characters", "pieces"]
+Cut = Literal["characters", "longest", "pieces"]
 
 
 def read_pieces(path: Path) -> list[str]:
@@ -59,8 +54,9 @@ def tokenizer_of_pieces(
         pieces: in the order of their ids.
         special: ids in that list.
         cut: how text becomes pieces. A file: a SentencePiece model, or codes of subword-nmt or
-            fastBPE. ``characters``: each is a piece. ``pieces``: users give text as pieces between
-            spaces, and get words. None chooses ``characters`` when no piece is longer.
+            fastBPE. ``characters``: each is a piece. ``longest``: the longest piece at each place.
+            ``pieces``: users give text as pieces between spaces, and get words. None chooses
+            ``characters`` when no piece is longer, otherwise ``pieces``.
         controls: further ids that no text may give.
         languages: ids of tags that stand before a source, by the name of the language.
 
@@ -92,11 +88,18 @@ def is_symbol(piece: str) -> bool:
 
 
 def _settings(texts: Sequence[str], cut: Path | Cut) -> Json:
-    if cut == "characters":
-        return _characters(texts)
-    if cut == "pieces":
-        return _given(texts)
-    assert isinstance(cut, Path)
+    match cut:
+        case "characters":
+            return by_characters(texts)
+        case "longest":
+            return by_longest(texts)
+        case "pieces":
+            return by_spaces(texts)
+        case Path():
+            return _by_file(texts, cut)
+
+
+def _by_file(texts: Sequence[str], cut: Path) -> Json:
     if _is_codes(cut):
         return codes_settings(read_codes(cut), texts)
     try:
@@ -110,43 +113,3 @@ def _is_codes(path: Path) -> bool:
     """Tell text from the protocol buffer of a SentencePiece model, which holds zero bytes."""
     begins = read_bytes(path)[:4096]
     return b"\0" not in begins and not begins.startswith(b"\n")
-
-
-def _characters(texts: Sequence[str]) -> Json:
-    writes_spaces = SPACE in texts and " " not in texts
-    replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
-    back = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
-    fuse = {"type": "Fuse"}
-    return {
-        "normalizer": replace if writes_spaces else None,
-        "pre_tokenizer": _split({"Regex": r"[\s\S]"}, "Isolated"),
-        "decoder": {"type": "Sequence", "decoders": [back, fuse] if writes_spaces else [fuse]},
-        "model": _look_up(texts),
-    }
-
-
-def _given(texts: Sequence[str]) -> Json:
-    decoder: Json | None = None
-    if any(piece.startswith(SPACE) for piece in texts):
-        back = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
-        strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-        decoder = {"type": "Sequence", "decoders": [back, {"type": "Fuse"}, strip]}
-    elif any(piece.endswith(GOES_ON) for piece in texts):
-        decoder = joined_decoder()
-    return {
-        "pre_tokenizer": {"type": "WhitespaceSplit"},
-        "decoder": decoder,
-        "model": _look_up(texts),
-    }
-
-
-def _look_up(texts: Sequence[str]) -> Json:
-    """Look whole stretches up; the ids in the file are not those of the list."""
-    unknown = "<unk>"
-    vocabulary = dict.fromkeys([unknown, *texts])
-    ids = {piece: number for number, piece in enumerate(vocabulary)}
-    return {"type": "WordLevel", "unk_token": unknown, "vocab": ids}
-
-
-def _split(pattern: Json, behavior: str) -> Json:
-    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}

@@ -7,6 +7,7 @@ from dragoman.errors import ModelError
 from dragoman.interop.vocabulary.files import read_ids, read_lines
 from dragoman.interop.vocabulary.folder import Folder
 from dragoman.interop.vocabulary.languages import MBART, MBART50
+from dragoman.interop.vocabulary.looking_up import by_longest
 from dragoman.interop.vocabulary.sentencepiece import read_model, sentencepiece_settings
 from dragoman.tokenization import Json
 from dragoman.tokenization.byte_level import BYTE_CHARACTERS
@@ -138,6 +139,11 @@ def _wordpiece(folder: Folder) -> Json:
     unknown = next((name for _, name in folder.named("unk_token")), "[UNK]")
     if unknown not in ids:
         raise ModelError(f"{file}: has no piece {unknown} for unknown text")
+    if not folder.tokenizer_class and not any(piece.startswith("##") for piece in lines):
+        # No WordPiece, and no class that says what else: RXNMapper cuts formulas so.
+        settings = by_longest([piece for piece in lines if piece != unknown])
+        settings["model"] |= {"unk_token": unknown, "vocab": ids}
+        return {"added_tokens": [], **settings}
     if not folder.tokenizer.get("do_basic_tokenize", True):
         raise ModelError(
             f"{folder.path}: do_basic_tokenize is off, which is not read here; {_SAVE}"

@@ -23,6 +23,7 @@ from dragoman.interop.vocabulary.marian_writing import fits_marian, write_marian
 from dragoman.tokenization import ImportedTokenizer, Json, SpecialIds, Tokenizer
 from dragoman.tokenization.foreign_file import OURS
 
+_INPUTS = ["input_ids", "attention_mask"]
 _NO_LIMIT = 10**30  # what transformers writes where there is none
 
 
@@ -69,6 +70,7 @@ def write_vocabulary(
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": _is_tidy(tokenizer),
             "split_special_tokens": True,
+            "model_input_names": _INPUTS + ["token_type_ids"] * reads,
             "model_max_length": longest or _NO_LIMIT,
             **names,
         }
