@@ -14,6 +14,14 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {  # Any: as TOML would hold it
     "pre-without-final-norm": {"norm_order": "pre", "final_norm": False},
     "post-with-final-norm": {"final_norm": True, "norm_eps": 1e-3},
     "sinusoidal-halves": {"positions": {"kind": "sinusoidal", "layout": "halves"}},
+    "sinusoidal-opennmt": {
+        "positions": {
+            "kind": "sinusoidal",
+            "layout": "halves",
+            "first": 1,
+            "rate": "tensor2tensor",
+        }
+    },
     "learned": {"positions": {"kind": "learned", "max_length": 64}},
     "shaw": {"positions": {"kind": "shaw", "clip": 3}},
     "shaw-keys-only": {"positions": {"kind": "shaw", "clip": 3, "values": False}},

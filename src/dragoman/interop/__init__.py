@@ -4,10 +4,13 @@ from dragoman.interop.certificate import Certificate, Layered, Reader, Side, cer
 from dragoman.interop.ctranslate2 import (
     CTRANSLATE2_FOLDER,
     Quantization,
+    import_ctranslate2,
+    open_ctranslate2,
     read_ctranslate2,
     write_ctranslate2,
 )
 from dragoman.interop.huggingface.marian_model import to_marian
+from dragoman.interop.onnx import beyond_onnx, open_onnx, write_onnx
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
@@ -16,9 +19,14 @@ __all__ = [
     "Quantization",
     "Reader",
     "Side",
+    "beyond_onnx",
     "certify",
     "certify_reader",
+    "import_ctranslate2",
+    "open_ctranslate2",
+    "open_onnx",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",
+    "write_onnx",
 ]

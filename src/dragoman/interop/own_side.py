@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,14 +25,22 @@ class Own:
     Args:
         bundle: model and tokenizers.
         patience: of the search that the other side has; None is exact.
+        banned: ids that a search never writes; those that no translation holds unless given.
     """
 
     name = "Dragoman"
+    reads_empty = True
 
-    def __init__(self, bundle: Bundle, *, patience: float | None = None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        *,
+        patience: float | None = None,
+        banned: tuple[int, ...] | None = None,
+    ) -> None:
         self.model = cast("SequenceToSequence", bundle.model.eval())
-        self.special, self.frame = bundle.target_tokenizer.special, bundle.frame
-        self.patience = patience
+        self.frame, self.patience = bundle.frame, patience
+        self.banned = self.frame.never_written if banned is None else banned
         limits = (self.model.max_source_length, self.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
 
@@ -40,12 +49,10 @@ class Own:
         self, source: Sequence[int], target: Sequence[int], *, given: bool = False
     ) -> Array:
         """Score bare ids: (T + 1, V); with ``given`` (T + 1,), of the target's and the end."""
-        logits = self.model(*self._framed(source, target))[
-            0, self.frame.target_added - 1 :
-        ].double()
+        logits = self.model(*self._framed(source, target))[0, -1 - len(target) :].double()
         log_probs = logits.log_softmax(-1)
         if given:
-            wanted = torch.tensor([*target, self.special.end])
+            wanted = torch.tensor([*target, self.frame.special.end])
             log_probs = log_probs.gather(-1, wanted[:, None])[:, 0]
         return log_probs.float().numpy()
 
@@ -78,13 +85,11 @@ class Own:
         return seen
 
     def _framed(self, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
-        frame = self.frame
-        return torch.tensor([frame.source(source)]), torch.tensor([frame.target_in(target)])
+        read, written = self.frame.source(source), self.frame.target_in(target)
+        return torch.tensor([read]), torch.tensor([written])
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        special, (*before, start) = self.special, self.frame.target_before
-        banned = {special.padding, *self.frame.target_before} - {special.end}
-        symbols = Symbols(start, special.end, (*banned,), (*before,))
+        symbols = replace(Symbols.of(self.frame), banned=self.banned)
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0, patience=self.patience)
         (found,) = search(session, config, symbols, [max_length])
         return list(found[0].ids) if found else []

@@ -78,6 +78,9 @@ def _positions(config: "ModelConfig") -> Iterator[Mistake]:
             below = config.d_model // step * step
             near = " or ".join(str(width) for width in (below, below + step) if width)
             yield Mistake("d_model", problem, f"try {near}")
+        elif isinstance(positions, Sinusoidal) and config.d_model < 4 and positions.rate != "paper":
+            problem = f"{positions.rate} needs two pairs, and d_model is {config.d_model}"
+            yield Mistake(f"{name}.rate", problem, "set it to paper")
         elif isinstance(positions, Rotary) and config.head_width % 2:
             problem = f"rotary positions turn pairs, and a head is {config.head_width} wide"
             yield Mistake(name, problem, f"set d_k = {config.head_width + 1}")

@@ -48,8 +48,8 @@ def build_added_positions(
 ) -> SinusoidalPositions | LearnedPositions | None:
     """Build the part that is added to embeddings; None where positions live in attention."""
     match positions:
-        case Sinusoidal(layout=layout):
-            return SinusoidalPositions(config.input_width, layout=layout)
+        case Sinusoidal(layout=layout, first=first, rate=rate):
+            return SinusoidalPositions(config.input_width, layout=layout, first=first, rate=rate)
         case Learned(max_length=max_length):
             return LearnedPositions(max_length, config.input_width)
         case Shaw() | T5() | Rotary() | Alibi() | NoPositions():

@@ -33,6 +33,7 @@ from dragoman.models import Learned, ModelConfig, Sinusoidal
 from dragoman.nn import sinusoids
 from dragoman.tokenization import Tokenizer
 
+SINUSOIDS = (Sinusoidal(), Sinusoidal(layout="halves"))
 POSITIONS = 2048  # sinusoids that theirs has, where ours have no end
 
 
@@ -124,7 +125,7 @@ def _beyond(config: ModelConfig) -> list[Mistake]:
     own = (
         ("norm_order", config.norm_order == "post"),
         ("final_norm", config.norm_order == "pre" or not config.has_final_norm),
-        ("positions", isinstance(config.positions, Sinusoidal | Learned)),
+        ("positions", isinstance(config.positions, Learned) or config.positions in SINUSOIDS),
         ("embedding_norm", not config.embedding_norm),
     )
     return [*beyond_stacks("MarianMT", config), *not_held("MarianMT", config, own)]

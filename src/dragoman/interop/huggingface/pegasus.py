@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from dragoman.errors import Mistake
 from dragoman.interop.huggingface.family import Family, Json, Settings, not_held
-from dragoman.interop.huggingface.marian import POSITIONS, layout_of, position_rows
+from dragoman.interop.huggingface.marian import POSITIONS, SINUSOIDS, layout_of, position_rows
 from dragoman.interop.huggingface.names import Row
 from dragoman.interop.huggingface.stacks import (
     Layout,
@@ -25,7 +25,7 @@ from dragoman.interop.huggingface.symbols import (
     usual_symbols,
     written_ids,
 )
-from dragoman.models import Learned, ModelConfig, Sinusoidal
+from dragoman.models import Learned, ModelConfig
 from dragoman.tokenization import Tokenizer
 
 
@@ -79,7 +79,7 @@ def _beyond(config: ModelConfig) -> list[Mistake]:
     own = (
         ("norm_order", config.norm_order == "pre"),
         ("final_norm", config.norm_order == "post" or config.has_final_norm),
-        ("positions", isinstance(config.positions, Sinusoidal | Learned)),
+        ("positions", isinstance(config.positions, Learned) or config.positions in SINUSOIDS),
         ("embedding_norm", not config.embedding_norm),
     )
     return [*beyond_stacks("Pegasus", config), *not_held("Pegasus", config, own)]

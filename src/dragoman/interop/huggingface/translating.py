@@ -29,6 +29,13 @@ class TransformersTranslator:
     name: str
     longest: int | None
     frame: Frame
+    patience: float | None = 1e6  # see translate
+    reads_empty: bool = True
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """Ids that the search never writes."""
+        return self.frame.never_written
 
     @torch.no_grad()
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
@@ -52,8 +59,8 @@ class TransformersTranslator:
         """Translate with the library's own search.
 
         It ends and scores as ``BeamSearch(length_penalty="average", alpha=1.0, patience=1e6)``
-        does, and writes neither padding nor what begins a target: with any patience only the best
-        ``beam`` candidates of a step can end in ours too, and so much is never exhausted. Theirs
+        does, and writes no symbol that is no text: with any patience only the best ``beam``
+        candidates of a step can end in ours too, and so much is never exhausted. Theirs
         prefers what is cut off at the limit, where that scores better, to what has ended; ours
         does not, so the search is then run again with no way over the limit.
 
@@ -81,13 +88,12 @@ class TransformersTranslator:
 
         frame, read = self.frame, torch.tensor([self.frame.source(source)])
         begun = torch.tensor([frame.target_before])
-        never = {frame.special.padding, *frame.target_before} - {frame.special.end}
         search: Any = GenerationConfig(
             do_sample=False,
             num_beams=beam,
             **({"early_stopping": "never", "length_penalty": 1.0} if beam > 1 else {}),
             max_new_tokens=longest,
-            suppress_tokens=sorted(never) or None,
+            suppress_tokens=list(self.banned) or None,
             pad_token_id=frame.special.padding,
             eos_token_id=frame.special.end,
             decoder_start_token_id=frame.target_before[0],

@@ -7,15 +7,20 @@ the library. Inside a model folder, ``engine = "ctranslate2"`` runs it.
 """
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from torch import nn
+
 from dragoman.atomic import new_folder
-from dragoman.bundle import Bundle, model_weights
+from dragoman.bundle import Bundle, model_weights, save_tokenizers
+from dragoman.configfile import write_record
+from dragoman.data import Frame
 from dragoman.decoding import CTranslate2Engine, load_ctranslate2
 from dragoman.errors import ConfigError, MissingExtraError, ModelError
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
-from dragoman.interop.ctranslate2_parts import transformer
+from dragoman.interop.ctranslate2.limits import CHANGE, beyond_ctranslate2
+from dragoman.interop.ctranslate2.parts import OWN_SINUSOIDS, transformer
 from dragoman.interop.named_weights import NamedWeights
 from dragoman.models import Learned, ModelConfig, NoPositions, Positions, Sinusoidal
 from dragoman.nn import EncoderDecoder
@@ -33,11 +38,14 @@ def write_ctranslate2(
     quantization: Quantization = "float32",
     positions: int = _POSITIONS,
 ) -> None:
-    """Write a folder that ``ctranslate2.Translator`` loads; it appears whole or not at all.
+    """Write a folder that CTranslate2 loads; it appears whole or not at all.
+
+    An encoder-decoder becomes a ``Translator``, a decoder alone a ``Generator``, an encoder alone
+    an ``Encoder``.
 
     Args:
         folder: its name; one that is there is replaced.
-        bundle: an encoder-decoder.
+        bundle: a Transformer.
         quantization: how weights are kept; ``int8`` has one scale for each output of a product.
         positions: how many pieces a text may have where positions are sinusoids or none.
 
@@ -58,12 +66,12 @@ def write_ctranslate2(
     assert isinstance(bundle.config, ModelConfig)
     weights = NamedWeights.of(bundle.model)
     spec = transformer(_specs(), bundle.config, weights, positions)
-    weights.refuse_left("the CTranslate2 format")
     _describe(spec, bundle, positions)
     spec.validate()
     spec.optimize(quantization=quantization)
     with new_folder(folder) as aside:
         spec.save(str(aside))
+        save_tokenizers(aside, bundle.tokenizers)
 
 
 def read_ctranslate2(
@@ -92,16 +100,18 @@ def read_ctranslate2(
     if not (inside / "model.bin").is_file():
         raise ModelError(f"{inside}: holds no CTranslate2 model; {write}")
     model = load_ctranslate2(inside, compute_type=compute_type, workers=workers)
-    if model.digest != weights_digest(bundle):
+    if model.digest != weights_digest(bundle.model):
         raise ModelError(f"{inside}: was not written from the weights beside it; {write}")
     assert isinstance(bundle.model, EncoderDecoder)  # no other is written
-    return CTranslate2Engine(bundle.model, model)
+    frame = bundle.frame
+    added = len(frame.source_before), len(frame.source_after)
+    return CTranslate2Engine(bundle.model, model, added)
 
 
-def weights_digest(bundle: Bundle) -> str:
+def weights_digest(model: nn.Module) -> str:
     """Name the weights of a model by their SHA-256, whatever file they lie in."""
     digest = hashlib.sha256()
-    for name, weight in sorted(model_weights(bundle.model).items()):
+    for name, weight in sorted(model_weights(model).items()):
         digest.update(f"{name} {tuple(weight.shape)}\n".encode())
         digest.update(weight.float().numpy().tobytes())
     return digest.hexdigest()
@@ -112,19 +122,45 @@ def _describe(spec: Any, bundle: Bundle, positions: int) -> None:
     assert isinstance(bundle.config, ModelConfig)
     source = _pieces(bundle.source_tokenizer)
     target = _pieces(bundle.target_tokenizer)
-    spec.register_source_vocabulary(source)
-    spec.register_target_vocabulary(target)
+    if bundle.config.architecture == "encoder-decoder":
+        spec.register_source_vocabulary(source)
+        spec.register_target_vocabulary(target)
+    else:
+        spec.register_vocabulary(target)
     special = bundle.target_tokenizer.special
     spec.config.unk_token = target[special.unknown]
     spec.config.bos_token = target[special.start]
     spec.config.eos_token = target[special.end]
-    spec.config.decoder_start_token = target[special.start]
-    spec.config.add_source_eos = True
+    if bundle.config.architecture == "encoder-decoder":
+        _describe_frame(spec.config, bundle.frame, source, target)
     spec.config.layer_norm_epsilon = bundle.config.norm_eps
     both = (bundle.config.positions, bundle.config.target_positions)
     limits = [limit for each in both if (limit := _limit(each, positions)) is not None]
-    ours = {"weights": weights_digest(bundle), "positions": min(limits, default=None)}
+    ours = {
+        "weights": weights_digest(bundle.model),
+        "positions": min(limits, default=None),
+        "model": write_record(bundle.config),
+    }
     spec.config.add_attribute("dragoman", ours)
+
+
+def _describe_frame(
+    config: Any, frame: Frame, source: Sequence[str], target: Sequence[str]
+) -> None:
+    """Say what the library puts around a source and before a target.
+
+    Raises:
+        ConfigError: sources end with another symbol than targets.
+    """
+    ends = [source[each] for each in frame.source_after]
+    if ends not in ([], [config.eos_token]):
+        problem = f"sources end with {ends[0]}, and the CTranslate2 format knows {config.eos_token}"
+        raise ConfigError("source_after", problem, CHANGE).inside("model")
+    config.add_source_eos = bool(ends)
+    config.add_source_bos = bool(frame.source_before)
+    if frame.source_before:
+        config.bos_token = source[frame.source_before[0]]
+    config.decoder_start_token = target[frame.target_before[0]]
 
 
 def _limit(positions: Positions, written: int) -> int | None:
@@ -132,7 +168,9 @@ def _limit(positions: Positions, written: int) -> int | None:
     match positions:
         case Learned(max_length=longest):
             return longest
-        case Sinusoidal() | NoPositions():
+        case Sinusoidal():
+            return None if positions == OWN_SINUSOIDS else written
+        case NoPositions():
             return written
         case _:
             return None
