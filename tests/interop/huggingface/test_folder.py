@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,15 @@ def test_a_file_made_to_be_looked_at_forever_is_not(tmp_path: Path) -> None:
     assert harmful_call(tmp_path / "stops") is None
     (tmp_path / "nothing").write_bytes(b"\x80\x02" + b"N" * 6_000_000)
     assert harmful_call(tmp_path / "nothing") == "more than can be looked at"
+
+
+def test_a_bin_that_unpacks_to_more_than_it_is_is_refused(tmp_path: Path) -> None:
+    torch.save({"a": torch.zeros(100_000)}, tmp_path / "plain")
+    with zipfile.ZipFile(tmp_path / "plain") as plain:
+        held = {name: plain.read(name) for name in plain.namelist()}
+    path = tmp_path / "pytorch_model.bin"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in held.items():
+            packed.writestr(name, data)
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin: is packed, to 4\d\d,\d\d\d bytes"):
+        Weights(tmp_path)

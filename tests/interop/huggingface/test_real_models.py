@@ -98,3 +98,10 @@ def test_a_checkpoint_computes_what_its_own_library_did(name: str, tmp_path: Pat
                 np.testing.assert_array_equal(same, found)
         shown = outputs(bundle, ids, hidden=False)[0]
         np.testing.assert_allclose(client.outputs(ids), shown, atol=LIMIT, rtol=0)
+
+
+def test_a_gap_is_the_piece_that_the_vocabulary_has_for_it() -> None:
+    bert = read_huggingface(folder_of("hf-tiny-BertForSequenceClassification")).source_tokenizer
+    assert bert.names()[bert.gap] == "[MASK]"
+    bloom = read_huggingface(folder_of("hf-tiny-BloomForCausalLM")).source_tokenizer
+    assert bloom.gap == bloom.special.unknown

@@ -320,6 +320,17 @@ def test_a_choice_that_no_family_holds_is_named_before_anything_is_written(
     assert len(caught.value.mistakes) == len(beyond_huggingface(bundle.config))
 
 
+def test_the_nearest_family_is_named_with_every_choice_in_its_way() -> None:
+    found = beyond_huggingface(read_config({**GPT2, "norm": "rms", "embedding_norm": True}))
+    assert {mistake.place for mistake in found} == {"norm", "embedding_norm"}
+    assert all("; GPT-2 comes closest; train with" in str(mistake) for mistake in found)
+    image = {"height": 8, "width": 8, "patch": 2}
+    seen = {**SIZES, "architecture": "encoder-only", "head": "class", "images": image}
+    del seen["vocabulary"]
+    (alone,) = beyond_huggingface(read_config(seen))
+    assert str(alone).startswith("images: no family of transformers that is written reads any")
+
+
 def test_layers_that_differ_are_not_folded_into_one(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     with pytest.raises(ModelError, match=r"ALBERT has one .* for all layers, and encoder"):

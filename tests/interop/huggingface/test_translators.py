@@ -17,6 +17,7 @@ from dragoman.decoding import BeamSearch, decode
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.huggingface import open_huggingface, read_huggingface, write_huggingface
 from dragoman.interop.huggingface.translating import TransformersTranslator
+from dragoman.interop.own_side import Own
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
 from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
@@ -75,10 +76,8 @@ def assert_agree(folder: Path, bundle: Bundle) -> None:
         np.testing.assert_allclose(
             our_log_probs(bundle, source, target), expected, atol=LIMIT, rtol=0
         )
-        search = BeamSearch(beam=1, max_length=9)
-        (found,) = decode(bundle.model, [source], search, bundle.frame)
-        assert isinstance(found, list)
-        assert client.translate(source, beam=1, max_length=9) == list(found[0].ids)
+        how = {"beam": 1, "max_length": 9}
+        assert client.translate(source, **how) == Own(bundle).translate(source, **how)
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
@@ -192,15 +191,15 @@ def test_generate_does_what_our_search_does_with_the_settings_in_the_folder(
     comparable: dict[str, Any] = {"length_penalty": "average", "alpha": 1.0, "patience": 1e6}
     search = BeamSearch(**comparable, beam=beam, max_length=30)
     only = {} if beam > 1 else {"early_stopping": False, "length_penalty": None}
-    ended = 0
+    own, ended = Own(bundle, patience=1e6), 0
     for source in sources():
         (ours,) = decode(bundle.model, [source], search, bundle.frame)
         assert isinstance(ours, list)
-        theirs = client.translate(source, beam=beam, max_length=30)
-        if len(theirs) == 30:  # it prefers what is cut off to what has ended
+        how = {"beam": beam, "max_length": 30}
+        assert client.translate(source, **how) == own.translate(source, **how)
+        if ours[0].truncated:
             continue
         ended += 1
-        assert theirs == list(ours[0].ids)
         read = torch.tensor([bundle.frame.source(source)])
         most = 30 + forced  # the forced piece counts there
         (found,) = model.generate(read, num_beams=beam, max_new_tokens=most, **only).tolist()

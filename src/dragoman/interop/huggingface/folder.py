@@ -6,6 +6,7 @@ that an index lists. Of a ``.bin`` only tensors are read.
 
 import json
 import pickle
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -135,6 +136,7 @@ def _opened(path: Path) -> Any:  # Any: the library's type has no parameters
 
 def _read_old(path: Path) -> dict[str, Tensor]:
     """Read the tensors that ``torch.save`` wrote, by the reader that can make nothing else."""
+    _refuse_packed(path)
     try:
         read: object = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
@@ -155,6 +157,19 @@ def _read_old(path: Path) -> dict[str, Tensor]:
         if not _plain(weight):
             raise ModelError(f"{path}: {name}: is no plain tensor")
     return {name: weight.detach() for name, weight in cast("dict[str, Tensor]", read).items()}
+
+
+def _refuse_packed(path: Path) -> None:
+    """Refuse an archive that would unpack to more than it is: ``torch.save`` compresses nothing."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, OSError):  # an older form, or none
+        return
+    size = sum(member.file_size for member in members)
+    packed = any(member.compress_type != zipfile.ZIP_STORED for member in members)
+    if packed or size > path.stat().st_size:
+        raise ModelError(f"{path}: is packed, to {size:,} bytes; torch.save writes none like it")
 
 
 def _plain(weight: Tensor) -> bool:

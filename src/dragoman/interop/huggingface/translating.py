@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dragoman.data import Frame
 
@@ -59,7 +60,9 @@ class TransformersTranslator:
 
         It ends and scores as ``BeamSearch(length_penalty="average", alpha=1.0, patience=1e6)``
         does, and writes no symbol that is no text: with any patience only the best ``beam``
-        candidates of a step can end in ours too, and so much is never exhausted.
+        candidates of a step can end in ours too, and so much is never exhausted. Theirs
+        prefers what is cut off at the limit, where that scores better, to what has ended; ours
+        does not, so the search is then run again with no way over the limit.
 
         Args:
             source: bare piece ids.
@@ -69,35 +72,50 @@ class TransformersTranslator:
         Returns:
             Bare piece ids.
         """
-        from transformers import GenerationConfig  # pyright: ignore  # optional
+        end = self.frame.special.end
+        written = self._generate(source, beam, max_length)
+        room = self.longest is None or max_length + self.frame.target_added <= self.longest
+        if beam > 1 and end not in written and room:
+            ended = self._generate(source, beam, max_length + 1, wall=max_length)
+            written = ended if end in ended[:max_length] else written
+        return written[: written.index(end)] if end in written else written
 
-        special, read = self.frame.special, torch.tensor([self.frame.source(source)])
-        begun = torch.tensor([self.frame.target_before])
+    def _generate(
+        self, source: Sequence[int], beam: int, longest: int, wall: int | None = None
+    ) -> list[int]:
+        """Write at most so many pieces; what goes on behind the wall scores worse than all else."""
+        from transformers import GenerationConfig, LogitsProcessorList  # pyright: ignore  # optional
+
+        frame, read = self.frame, torch.tensor([self.frame.source(source)])
+        begun = torch.tensor([frame.target_before])
         search: Any = GenerationConfig(
             do_sample=False,
             num_beams=beam,
             **({"early_stopping": "never", "length_penalty": 1.0} if beam > 1 else {}),
-            num_return_sequences=beam,
-            max_new_tokens=max_length,
-            suppress_tokens=list(self.banned),
-            pad_token_id=special.padding,
-            eos_token_id=special.end,
-            decoder_start_token_id=self.frame.target_before[0],
+            max_new_tokens=longest,
+            suppress_tokens=list(self.banned) or None,
+            pad_token_id=frame.special.padding,
+            eos_token_id=frame.special.end,
+            decoder_start_token_id=frame.target_before[0],
         )
-        found = self._plain().generate(
+        limits = [] if wall is None else [_Wall(begun.size(1) + wall)]
+        # The settings of the folder would be mixed in.
+        self.model.generation_config = GenerationConfig()
+        (found,) = self.model.generate(
             read,
             attention_mask=torch.ones_like(read),
             decoder_input_ids=begun,
             generation_config=search,
-        )
-        best = [ids[begun.size(1) :] for ids in found.tolist()]
-        # Theirs mixes what is cut off with what has ended; ours gives the former only if it must.
-        written: list[int] = next((ids for ids in best if special.end in ids), best[0])
-        return written[: written.index(special.end)] if special.end in written else written
+            logits_processor=LogitsProcessorList(limits),
+        ).tolist()
+        return found[begun.size(1) :]
 
-    def _plain(self) -> Any:
-        """Give the model without the settings of its folder, which would be mixed in."""
-        from transformers import GenerationConfig  # pyright: ignore  # optional
 
-        self.model.generation_config = GenerationConfig()
-        return self.model
+@dataclass(frozen=True)
+class _Wall:
+    """Makes every piece from a length on very improbable."""
+
+    length: int
+
+    def __call__(self, written: Tensor, scores: Tensor) -> Tensor:
+        return scores - 1e4 if written.size(1) >= self.length else scores

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from dragoman.bundle import Bundle
 from dragoman.configfile import write_record
 from dragoman.errors import ConfigError, Mistake
 from dragoman.interop.huggingface.families import FAMILIES
-from dragoman.interop.huggingface.family import Family
+from dragoman.interop.huggingface.family import CHANGE, Family
 from dragoman.interop.huggingface.reading import OURS
 from dragoman.interop.huggingface.symbols import GENERATION
 from dragoman.interop.huggingface.weights import write_weights
 from dragoman.interop.vocabulary import refuse_unwritable, write_vocabulary
 from dragoman.models import AnyConfig, ModelConfig
+
+ELSEWHERE = "export it to another format"
 
 
 def write_huggingface(folder: Path, bundle: Bundle) -> None:
@@ -89,10 +92,14 @@ def _around(bundle: Bundle, config: ModelConfig) -> tuple[Sequence[int], Sequenc
 
 def beyond_huggingface(config: AnyConfig) -> list[Mistake]:
     """List the choices that stand in the way of the family that comes closest; none if it fits."""
-    if not isinstance(config, ModelConfig) or config.images is not None:
-        what = config.architecture if not isinstance(config, ModelConfig) else "a model of images"
-        return [Mistake("architecture", f"no family of transformers that is written is {what}")]
-    return _closest(config)[1]
+    if not isinstance(config, ModelConfig):
+        problem = f"no family of transformers that is written is {config.architecture}"
+        return [Mistake("architecture", problem, ELSEWHERE)]
+    if config.images is not None:
+        return [Mistake("images", "no family of transformers that is written reads any", ELSEWHERE)]
+    family, mistakes = _closest(config)
+    nearest = f"{family.title} comes closest; {CHANGE}"
+    return [replace(mistake, hint=nearest) for mistake in mistakes]
 
 
 def family_for(config: AnyConfig) -> Family:
