@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.decoding import (
