@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.decoding import (
@@ -18,6 +17,7 @@ from dragoman.decoding import (
     next_pieces_of,
 )
 from dragoman.errors import ConfigError, ModelError
+from dragoman.interop.ctranslate2 import beyond_ctranslate2
 from dragoman.models import Learned, ModelConfig, Positions, Sinusoidal, build_model
 from dragoman.nn import EncoderDecoder
 from dragoman.translator import Draft, Translator
@@ -193,7 +193,7 @@ def test_models_with_other_frames_neither_draft_nor_join() -> None:
         join_models([("one", one), ("other", other)])
 
 
-def test_ctranslate2_refuses_a_frame_by_name() -> None:
+def test_ctranslate2_refuses_two_symbols_before_a_target_by_name() -> None:
     config = framed("bart").config
     places = [mistake.place for mistake in beyond_ctranslate2(config)]
-    assert places == ["source_before", "target_before"]
+    assert places == ["target_before"]

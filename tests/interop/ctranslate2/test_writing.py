@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError, MissingExtraError
 from dragoman.evaluation import score_targets
-from dragoman.interop import write_ctranslate2
+from dragoman.interop import Quantization, write_ctranslate2
 from dragoman.models import build_model, read_config
 from dragoman.nn import EncoderDecoder
 from tests.interop.models import SPECIAL, our_search, random_bundle, sources, tokenizers
@@ -138,7 +138,7 @@ def test_two_vocabularies_keep_their_order(tmp_path: Path) -> None:
     assert_same_translations(bundle, tmp_path / "model")
 
 
-@pytest.mark.parametrize("quantization", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("quantization", get_args(Quantization))
 def test_writing_leaves_the_model_as_it_was(quantization: Any, tmp_path: Path) -> None:
     bundle = random_bundle({})
     before = {name: weight.clone() for name, weight in bundle.model.state_dict().items()}

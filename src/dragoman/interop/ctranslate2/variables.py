@@ -6,7 +6,6 @@ as the library makes them.
 """
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -147,10 +146,6 @@ class Variables:
     def left(self) -> list[str]:
         """List what nobody has asked for; what says nothing about the computation is left out."""
         return sorted(name for name in self._left if name not in _NO_WEIGHTS)
-
-    def ignore(self, unneeded: Callable[[str], bool]) -> None:
-        """Take variables as asked for."""
-        self._left = {name for name in self._left if not unneeded(name)}
 
     def _find(self, name: str) -> Variable:
         if name not in self._meant:

@@ -27,7 +27,7 @@ from dragoman.nn import EncoderDecoder
 from dragoman.tokenization import Tokenizer
 
 CTRANSLATE2_FOLDER = "ctranslate2"  # inside a model folder
-Quantization = Literal["float32", "float16", "int8"]
+Quantization = Literal["float32", "float16", "bfloat16", "int16", "int8"]
 _POSITIONS = 2048  # sinusoids written; those of other models have no end
 
 
@@ -46,7 +46,8 @@ def write_ctranslate2(
     Args:
         folder: its name; one that is there is replaced.
         bundle: a Transformer.
-        quantization: how weights are kept; ``int8`` has one scale for each output of a product.
+        quantization: how weights are kept; ``int8`` has one scale for each output of a product,
+            ``int16`` one for each table.
         positions: how many pieces a text may have where positions are sinusoids or none.
 
     Raises:
