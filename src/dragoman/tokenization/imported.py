@@ -141,10 +141,11 @@ class ImportedTokenizer(Tokenizer):
         """
         for number, text in enumerate(texts):
             refuse_surrogates(text, f"text {number}: ")
-        # The fast one leaves out how pieces are called.
-        named = self._ids is not None
-        encode = self._backend.encode_batch if named else self._backend.encode_batch_fast
-        return [self._ids_of(each) for each in encode(list(texts), add_special_tokens=False)]
+        # The faster one does not say which pieces they are, only their ids in the file.
+        fast = self._ids is None
+        cut = self._backend.encode_batch_fast if fast else self._backend.encode_batch
+        encodings = cut(list(texts), add_special_tokens=False)
+        return [self._ids_of(each) for each in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into text as the toolkit of this vocabulary does.

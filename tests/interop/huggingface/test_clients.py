@@ -8,7 +8,9 @@ import torch
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.classifier import Classifier
-from dragoman.interop.huggingface import read_huggingface, write_huggingface
+from dragoman.interop.certificate import certify_reader
+from dragoman.interop.huggingface import open_huggingface, read_huggingface, write_huggingface
+from dragoman.interop.huggingface.clients import TransformersReader
 from dragoman.language_model import LanguageModel
 from tests.interop.huggingface.models import transformers
 from tests.interop.huggingface.test_refusals import ALBERT, BERT, BLOOM, GPT2, LLAMA, MISTRAL, QWEN2
@@ -101,6 +103,16 @@ def test_texts_in_a_padded_batch_are_read_as_we_do(name: str, tmp_path: Path) ->
 
 def close(found: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*WRITERS, *READERS])
+def test_a_certificate_is_given(name: str, tmp_path: Path) -> None:
+    bundle = written({**WRITERS, **READERS}[name], tmp_path / "out")
+    client = open_huggingface(tmp_path / "out", bundle)
+    assert isinstance(client, TransformersReader)
+    given = certify_reader(bundle, client)
+    assert given.client == client.name
+    assert given.largest < 1e-5
 
 
 @pytest.mark.parametrize("name", [*WRITERS, *READERS])

@@ -22,9 +22,7 @@ def ours(bundle: Bundle, ids: list[int]) -> NDArray[np.float32]:
     """What our model computes for the ids that a reader is given."""
     model = bundle.model
     assert isinstance(model, CausalLM | EncoderOnly)
-    x = torch.tensor([ids])
-    pooled = isinstance(model, EncoderOnly) and bundle.config.head == "pooled"  # type: ignore[union-attr]
-    return (model.hidden(x) if pooled else model(x))[0].numpy()
+    return model(torch.tensor([ids]))[0].numpy()
 
 
 def assert_agree(folder: Path, bundle: Bundle) -> None:

@@ -9,7 +9,7 @@ the source, and bytes that are no characters may give another number of U+FFFD.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -81,8 +81,7 @@ class _AsArgos(Own):
     """Our side, with the search of Argos Translate."""
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        *before, start = self.frame.target_before
-        symbols = Symbols(start, self.special.end, (), tuple(before))  # nothing is banned
+        symbols = replace(Symbols.of(self.frame), banned=())  # nothing is
         (found,) = search(session, comparable_search(beam), symbols, [max_length])
         return list(found[0].ids) if found else []
 
@@ -124,7 +123,7 @@ class _Inner:
         for source, theirs in zip(self.sources, found, strict=True):
             ids = self.own.translate(source, **options)
             ours = [self.written[number] for number in ids]
-            unknown = self.own.special.unknown in ids
+            unknown = self.own.frame.special.unknown in ids
             if ours == theirs:
                 equal += 1
             elif unknown or (exact and self.own.undecided(source, noise=TOLERANCE, **options)):

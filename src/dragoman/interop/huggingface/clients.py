@@ -26,11 +26,13 @@ class TransformersReader:
         model: Any, as the library is optional.
         name: what it is called in a certificate.
         longest: pieces a text may have, symbols included; None is no limit.
+        pooled: whether the one vector of a whole text is wanted from a bare stack.
     """
 
     model: Any
     name: str
     longest: int | None
+    pooled: bool = False
 
     @torch.no_grad()
     def outputs(self, ids: Sequence[int]) -> NDArray[np.float32]:
@@ -38,12 +40,15 @@ class TransformersReader:
 
         Returns:
             Logits (L, V) of a language model or of what fills in pieces, (L, C) of tags; the
-            logits (C,) of classes; otherwise hidden states (L, D).
+            logits (C,) of classes; otherwise hidden states (L, D), or the pooled vector (D,).
         """
         given = self.model(
             input_ids=torch.tensor([list(ids)]), attention_mask=torch.ones(1, len(ids))
         )
-        found = given.logits if hasattr(given, "logits") else given.last_hidden_state
+        if "logits" in given:
+            found = given.logits
+        else:
+            found = given.pooler_output if self.pooled else given.last_hidden_state
         return found[0].float().numpy()
 
 
@@ -70,7 +75,8 @@ def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader | Trans
         name = f"transformers {architecture}"
         return TransformersTranslator(model, name, rows, bundle.frame)
     model = load_transformers(folder, architecture)
-    return TransformersReader(model, f"transformers {architecture}", longest)
+    pooled = bundle.config.architecture == "encoder-only" and bundle.config.head == "pooled"
+    return TransformersReader(model, f"transformers {architecture}", longest, pooled)
 
 
 def load_transformers(folder: Path, architecture: str) -> Any:
@@ -89,7 +95,7 @@ def load_transformers(folder: Path, architecture: str) -> Any:
         model, told = make.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
         )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
+    except Exception as error:  # whatever the library stumbles over, in whatever version
         problem = str(error).splitlines()[0][:200] if str(error) else repr(error)
         raise ModelError(f"{folder}: transformers cannot load it: {problem}") from None
     made_up = [*told["missing_keys"], *told["mismatched_keys"]]

@@ -177,6 +177,7 @@ def _beyond(title: str, config: ModelConfig) -> list[Mistake]:
         config,
         (
             ("architecture", config.architecture == "decoder-only"),
+            ("heads", config.d_model % config.heads == 0),  # whatever their width
             ("d_v", config.d_v in (None, config.head_width)),
             ("feedforward", config.feedforward == "gated"),
             ("norm", config.norm == "rms"),

@@ -45,8 +45,7 @@ def write_huggingface(folder: Path, bundle: Bundle) -> None:
         "dtype": "float32",
         OURS: {"format": 1, "model": write_record(config)},
     }
-    for tokenizer in bundle.tokenizers:
-        refuse_unwritable(tokenizer)
+    refuse_unwritable(bundle.tokenizers)
     parameters = dict(bundle.model.named_parameters())
     weights = write_weights(parameters, family.rows(config), family.title)
     with new_folder(folder) as aside:
