@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman.bundle import Bundle
-from dragoman.errors import MissingExtraError, ModelError
+from dragoman.errors import ModelError
 from dragoman.interop.argos import ArgosClient, as_argos, comparable_search
 from dragoman.interop.argos.parts import LONGEST
 from dragoman.translator import Translator
@@ -78,7 +78,7 @@ def test_a_package_it_cannot_use_is_an_error_that_names_it(tmp_path: Path) -> No
         client(tmp_path / "x.argosmodel").translate(["a"])
 
 
-def test_without_the_library_the_extra_is_named(
+def test_without_the_library_its_name_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> subprocess.CompletedProcess[str]:
@@ -86,7 +86,7 @@ def test_without_the_library_the_extra_is_named(
         return subprocess.CompletedProcess([], 1, "", error)
 
     monkeypatch.setattr(subprocess, "run", fail)
-    with pytest.raises(MissingExtraError, match="Argos Translate"):
+    with pytest.raises(ModelError, match="has no Argos Translate; install it with: pip install"):
         client(tmp_path / "x.argosmodel").translate(["a"])
 
 

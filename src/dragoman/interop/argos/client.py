@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman.decoding import BeamSearch
-from dragoman.errors import MissingExtraError, ModelError
+from dragoman.errors import ModelError
 from dragoman.interop.argos import running_argos
 from dragoman.interop.argos.line_cutter import cut_line
 from dragoman.interop.argos.parts import changed
@@ -78,8 +78,7 @@ class ArgosClient:
             compute_type: as CTranslate2 calls them; ``auto`` is what Argos Translate uses itself.
 
         Raises:
-            MissingExtraError: ``argostranslate`` is not installed.
-            ModelError: it cannot use the package.
+            ModelError: ``argostranslate`` is not installed, or cannot use the package.
         """
         with tempfile.TemporaryDirectory() as home:
             settings = _settings(Path(home), beam, compute_type)
@@ -99,7 +98,10 @@ class ArgosClient:
         if done.returncode:
             last = (done.stderr.strip().splitlines() or [""])[-1]
             if last.startswith("ModuleNotFoundError") and "argostranslate" in last:
-                raise MissingExtraError("Argos Translate", "argos")
+                raise ModelError(
+                    f"{self.python}: has no Argos Translate; install it with: pip install "
+                    "argostranslate"
+                )
             raise ModelError(f"{self.path}: Argos Translate cannot use it: {last}")
         return [str(text) for text in json.loads(done.stdout.splitlines()[-1])]
 
