@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.decoding import (
@@ -191,9 +190,3 @@ def test_models_with_other_frames_neither_draft_nor_join() -> None:
         Draft(one).check(other)
     with pytest.raises(ModelError, match="other symbols stand around sources or before targets"):
         join_models([("one", one), ("other", other)])
-
-
-def test_ctranslate2_refuses_a_frame_by_name() -> None:
-    config = framed("bart").config
-    places = [mistake.place for mistake in beyond_ctranslate2(config)]
-    assert places == ["source_before", "target_before"]
