@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from dragoman.interop.huggingface.weights import write_weights
 from torch import Tensor, nn
 
 from dragoman import Translator
@@ -16,6 +15,7 @@ from dragoman.bundle import save_bundle
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.checkpoints import Asked, read_checkpoint
 from dragoman.interop.checkpoints.pytorch_seq2seq import pytorch_seq2seq_rows
+from dragoman.interop.huggingface.weights import write_weights
 from dragoman.models import ModelConfig
 from tests.interop.checkpoints.drawn import drawn_state
 

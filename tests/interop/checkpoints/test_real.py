@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from dragoman.interop.huggingface.weights import write_weights
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from dragoman.interop.checkpoints.fairseq import fairseq_rows
 from dragoman.interop.checkpoints.joeynmt import joeynmt_rows
 from dragoman.interop.checkpoints.opennmt_py import opennmt_rows
 from dragoman.interop.checkpoints.torch_file import read_torch_file
+from dragoman.interop.huggingface.weights import write_weights
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
 from tests.interop.checkpoints.conftest import Opened
