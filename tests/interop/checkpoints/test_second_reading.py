@@ -10,7 +10,13 @@ import pytest
 import torch
 
 from dragoman.decoding import BeamSearch, Symbols, TorchEngine, search
-from dragoman.interop.checkpoints import Asked, open_checkpoint, read_checkpoint, second_reading
+from dragoman.interop.checkpoints import (
+    Asked,
+    open_checkpoint,
+    read_checkpoint,
+    second_reading,
+    widened,
+)
 from tests.interop.checkpoints import test_pytorch_seq2seq as tutorial
 from tests.interop.checkpoints.conftest import Opened
 from tests.interop.checkpoints.make_real import SOURCE, TARGET
@@ -77,6 +83,23 @@ def test_it_translates_as_what_was_read(trainer: str, case: str, beam: int, open
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0)
         (found,) = search(session, config, Symbols.of(bundle.frame), [8])
         assert side.translate(source, beam=beam, max_length=8) == list(found[0].ids)
+
+
+def test_in_float64_both_readings_give_the_same(opened: Opened) -> None:
+    for trainer, case in SOME:
+        path, bundle = opened(trainer, case)
+        wide = widened(bundle)
+        model: Any = wide.model
+        side = open_checkpoint(path, wide)
+        for source, target in ((SOURCE, TARGET), ([], [5]), (SOURCE, [])):
+            ids = bundle.frame.source(source), bundle.frame.target_in(target)
+            with torch.no_grad():
+                ours = model(*(torch.tensor([each]) for each in ids))[0].log_softmax(-1)
+            memory = side.read(source)[1]
+            torch.testing.assert_close(side.scores(target, memory), ours, atol=1e-12, rtol=0)
+            end = side.scores(target, memory, last=True)
+            torch.testing.assert_close(end, ours[-1:], atol=1e-12, rtol=0)
+        assert all(each.dtype == torch.float32 for each in bundle.model.parameters())
 
 
 def test_it_is_named_after_trainer_and_file(opened: Opened) -> None:
