@@ -20,4 +20,6 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	# Without what they name but tests do not need: spacy and sacremoses.
+	$(BIN)/python -m pip install --quiet --no-deps argostranslate stanza minisbd --constraint constraints.txt
 	touch $@ $(VENV)/installed

@@ -105,6 +105,7 @@ def test_ids_of_another_list_are_looked_up_by_piece() -> None:
     special = SpecialIds(padding=2, start=2, end=0, unknown=1)
     tokenizer = ImportedTokenizer(settings, Imported(special=special, names=names))
     assert tokenizer.encode("The old river </s> man") == [4, 5, 3, 1, 1]
+    assert tokenizer.encode_many(["The old river", "old man"]) == [[4, 5, 3], [5, 1]]
     assert tokenizer.decode([2, 4, 5, 1, 3, 0]) == "The old river"
     assert tokenizer.names() == list(names)
     again = tokenizer_from_json(tokenizer.to_json())

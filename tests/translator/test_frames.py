@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.decoding import (
@@ -17,7 +18,6 @@ from dragoman.decoding import (
     next_pieces_of,
 )
 from dragoman.errors import ConfigError, ModelError
-from dragoman.interop.ctranslate2_limits import beyond_ctranslate2
 from dragoman.models import Learned, ModelConfig, Positions, Sinusoidal, build_model
 from dragoman.nn import EncoderDecoder
 from dragoman.translator import Draft, Translator

@@ -10,6 +10,7 @@ from dragoman.interop.ctranslate2 import (
     write_ctranslate2,
 )
 from dragoman.interop.huggingface.marian_model import to_marian
+from dragoman.interop.onnx import beyond_onnx, open_onnx, write_onnx
 
 __all__ = [
     "CTRANSLATE2_FOLDER",
@@ -18,11 +19,14 @@ __all__ = [
     "Quantization",
     "Reader",
     "Side",
+    "beyond_onnx",
     "certify",
     "certify_reader",
     "import_ctranslate2",
     "open_ctranslate2",
+    "open_onnx",
     "read_ctranslate2",
     "to_marian",
     "write_ctranslate2",
+    "write_onnx",
 ]

@@ -22,6 +22,7 @@ from dragoman.interop.probes import probe_sources, probe_targets
 
 Array = NDArray[np.float32]
 TOLERANCE = 1e-4  # nats; for large log-probabilities, a part of them
+SYMBOLS = 3  # most that a frame puts around a text
 WRITTEN = 40  # pieces of a translation, at most
 BEAMS = {"greedy": 1, "beam 4": 4}
 
@@ -37,6 +38,21 @@ class Side(Protocol):
     @property
     def longest(self) -> int | None:
         """Pieces that a source or target may have, symbols included; None is no limit."""
+        ...
+
+    @property
+    def patience(self) -> float | None:
+        """Of ``BeamSearch``, with which ours ends as the search of the program does."""
+        ...
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """Ids that its search never writes."""
+        ...
+
+    @property
+    def reads_empty(self) -> bool:
+        """Whether it runs the model on a source without pieces."""
         ...
 
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> Array:
@@ -73,15 +89,6 @@ class Layered(Protocol):
     def layers(self, source: Sequence[int], target: Sequence[int]) -> dict[str, Array]:
         """Give the output of each part, (positions, width)."""
         ...
-
-
-@runtime_checkable
-class Habits(Protocol):
-    """A side whose search is not ours unless told, and which may not run an empty source."""
-
-    patience: float | None  # of ``BeamSearch``
-    banned: tuple[int, ...]  # ids that it never chooses
-    reads_empty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +165,9 @@ def certify(
         ModelError: they do not agree; names the first part of the model that differs, where the
             other program shows its parts.
     """
-    own = Own(bundle)
-    if isinstance(other, Habits):
-        own = Own(bundle, patience=other.patience, banned=other.banned)
+    own = Own(bundle, patience=other.patience, banned=other.banned)
     room = _room(own.longest, other.longest)
-    sources = probe_sources(bundle, room)
-    if isinstance(other, Habits) and not other.reads_empty:
-        sources = [source for source in sources if source]
+    sources = [ids for ids in probe_sources(bundle, room) if ids or other.reads_empty]
     targets = probe_targets(bundle, sources, room)
     largest = 0.0
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -265,6 +268,6 @@ def _refused(name: str, probe: int, off: float, tolerance: float, what: str) -> 
 
 
 def _room(*limits: int | None) -> int | None:
-    """Say how many bare pieces fit both sides: two places are kept for symbols."""
+    """Say how many bare pieces fit both sides: some places are kept for symbols."""
     given = [limit for limit in limits if limit is not None]
-    return max(1, min(given) - 2) if given else None
+    return max(1, min(given) - SYMBOLS) if given else None

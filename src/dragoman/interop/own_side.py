@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -24,10 +25,11 @@ class Own:
     Args:
         bundle: model and tokenizers.
         patience: of the search that the other side has; None is exact.
-        banned: ids that neither side's search chooses; None is padding and start.
+        banned: ids that a search never writes; those that no translation holds unless given.
     """
 
     name = "Dragoman"
+    reads_empty = True
 
     def __init__(
         self,
@@ -37,9 +39,8 @@ class Own:
         banned: tuple[int, ...] | None = None,
     ) -> None:
         self.model = cast("SequenceToSequence", bundle.model.eval())
-        self.special, self.frame = bundle.target_tokenizer.special, bundle.frame
-        self.patience = patience
-        self.banned = (self.special.padding, self.special.start) if banned is None else banned
+        self.frame, self.patience = bundle.frame, patience
+        self.banned = self.frame.never_written if banned is None else banned
         limits = (self.model.max_source_length, self.model.max_target_length)
         self.longest = min((limit for limit in limits if limit is not None), default=None)
 
@@ -48,10 +49,10 @@ class Own:
         self, source: Sequence[int], target: Sequence[int], *, given: bool = False
     ) -> Array:
         """Score bare ids: (T + 1, V); with ``given`` (T + 1,), of the target's and the end."""
-        logits = self.model(*self._framed(source, target))[0, self.frame.target_added - 1 :]
-        log_probs = logits.double().log_softmax(-1)
+        logits = self.model(*self._framed(source, target))[0, -1 - len(target) :].double()
+        log_probs = logits.log_softmax(-1)
         if given:
-            wanted = torch.tensor([*target, self.special.end])
+            wanted = torch.tensor([*target, self.frame.special.end])
             log_probs = log_probs.gather(-1, wanted[:, None])[:, 0]
         return log_probs.float().numpy()
 
@@ -84,13 +85,11 @@ class Own:
         return seen
 
     def _framed(self, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
-        frame = self.frame
-        return torch.tensor([frame.source(source)]), torch.tensor([frame.target_in(target)])
+        read, written = self.frame.source(source), self.frame.target_in(target)
+        return torch.tensor([read]), torch.tensor([written])
 
     def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
-        *before, start = self.frame.target_before
-        banned = tuple(each for each in self.banned if each != self.special.end)
-        symbols = Symbols(start, self.special.end, banned, tuple(before))
+        symbols = replace(Symbols.of(self.frame), banned=self.banned)
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0, patience=self.patience)
         (found,) = search(session, config, symbols, [max_length])
         return list(found[0].ids) if found else []

@@ -31,6 +31,7 @@ from dragoman.tokenization.sentencepiece_model import (
     SentencePieceModel,
     parse_sentencepiece_model,
 )
+from dragoman.tokenization.sentencepiece_writing import beyond_sentencepiece, to_sentencepiece
 from dragoman.tokenization.stretches import NormalForm
 from dragoman.tokenization.tokenizer import Json, SpecialIds, Tokenizer
 from dragoman.tokenization.unigram import learn_unigram
@@ -67,6 +68,7 @@ __all__ = [
     "apply_merges",
     "apply_wordpiece_merges",
     "best_pair",
+    "beyond_sentencepiece",
     "encode_word",
     "extend_tokenizer",
     "extend_tokenizers",
@@ -86,6 +88,7 @@ __all__ = [
     "read_existing",
     "spelled_before",
     "split_word",
+    "to_sentencepiece",
     "tokenizer_from_json",
     "with_languages",
 ]

@@ -42,3 +42,7 @@ def _refuse_table(table: object) -> None:
     size: int = struct.unpack("<I", content[:4])[0] if len(content) >= 4 else 0
     if not 0 < size <= len(content) - 4 or size % 4:
         raise ModelError("its table of normalisation is damaged")
+    try:
+        content[4 + size :].decode("utf-8")
+    except UnicodeDecodeError:
+        raise ModelError("its table of normalisation is damaged") from None

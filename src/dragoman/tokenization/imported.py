@@ -141,7 +141,10 @@ class ImportedTokenizer(Tokenizer):
         """
         for number, text in enumerate(texts):
             refuse_surrogates(text, f"text {number}: ")
-        encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        # The faster one does not say which pieces they are, only their ids in the file.
+        fast = self._ids is None
+        cut = self._backend.encode_batch_fast if fast else self._backend.encode_batch
+        encodings = cut(list(texts), add_special_tokens=False)
         return [self._ids_of(each) for each in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:

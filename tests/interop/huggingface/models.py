@@ -147,6 +147,7 @@ TRANSLATORS: dict[str, Callable[[], Any]] = {
     "marian with two vocabularies": lambda: marian(
         share_encoder_decoder_embeddings=False, decoder_vocab_size=60
     ),
+    "pegasus": lambda: stacks("Pegasus-ForConditionalGeneration", scale_embedding=True),
     "bart": lambda: stacks(BART, forced_bos_token_id=0),
     "bart scaled": lambda: stacks(BART, scale_embedding=True, activation_function="gelu_new"),
     "bart without a head": lambda: stacks("Bart-Model"),
@@ -162,7 +163,7 @@ TRANSLATORS: dict[str, Callable[[], Any]] = {
 # One of each family.
 FAMILIES = (
     *("gpt2", "bloom", "llama", "mistral", "qwen2", "bert", "albert"),
-    *("marian", "bart", "mbart", "t5 1.0", "mt5"),
+    *("marian", "pegasus", "bart", "mbart", "t5 1.0", "mt5"),
 )
 
 

@@ -33,7 +33,7 @@ _ALL = {
 }
 _BIASED = {*_ALL, "biases-before-the-heads", "output-bias", "learned", "unscaled-with-norm"}
 HELD = {
-    "marian": _BIASED - {"unscaled-with-norm"} | {"sinusoidal-halves"},
+    "marian": _BIASED - {"unscaled-with-norm"} | {"sinusoidal-halves", "pre", "normal"},
     "bart": _BIASED - {"t5-shape"} | {"pre", "normal"},
     "t5": _ALL
     | {

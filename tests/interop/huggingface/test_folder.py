@@ -1,6 +1,7 @@
 """What lies in a folder: read with limits, and never outside of it."""
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,16 @@ def test_what_torch_saves_of_tensors_is_harmless(old: bool, tmp_path: Path) -> N
 def test_text_is_no_program(text: str, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text(text)
     assert harmful_call(tmp_path / "vocab.txt") is None
+
+
+def test_a_file_without_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(ModelError, match=r"config\.json: is no file"):
+        read_json(tmp_path / "config.json")
+
+
+def test_a_file_made_to_be_looked_at_forever_is_not(tmp_path: Path) -> None:
+    (tmp_path / "stops").write_bytes(b"\x80\x02." * 100_000)
+    assert harmful_call(tmp_path / "stops") is None
+    (tmp_path / "nothing").write_bytes(b"\x80\x02" + b"N" * 6_000_000)
+    assert harmful_call(tmp_path / "nothing") == "more than can be looked at"

@@ -34,7 +34,9 @@ T5 = SpecialIds(padding=0, start=0, end=1, unknown=2)
 
 def vocabulary(name: str, size: int = PIECES) -> ImportedTokenizer:
     """Make a vocabulary of words without meaning; that of mBART has languages at its end."""
-    special = MARIAN if name.startswith("marian") else T5 if "t5" in name else BART
+    special = (
+        MARIAN if name.startswith("marian") else T5 if name[0] in "tp" or "mt5" in name else BART
+    )
     languages = ["de_DE", "en_XX", "zh_CN"] if name.startswith("mbart") else []
     names = [*(f"p{number}" for number in range(size - len(languages))), *languages]
     pieces = {each: number for number, each in enumerate(names)}
@@ -108,6 +110,7 @@ FRAMES: dict[str, tuple[list[int], tuple[int, ...]]] = {  # of the source [7], a
     "mbart": ([7, 2, 47], (48,)),
     "t5 1.0": ([7, 1], (0,)),
     "mt5": ([7, 1], (0,)),
+    "pegasus": ([7, 1], (0,)),
 }
 
 
@@ -145,6 +148,7 @@ HELD: dict[str, tuple[str, dict[str, Any]]] = {
             "target_before": [261],
         },
     ),
+    "norms before": ("pegasus", {"norm_order": "pre", "tied": "all"}),
     "two symbols first": ("marian", {"target_before": [1, 261]}),
     "t5": (
         "t5",
@@ -347,10 +351,10 @@ def test_languages_that_are_missing_or_unknown_are_told_with_those_there_are(
 
 
 def test_what_stands_in_the_way_of_the_nearest_family_is_named(tmp_path: Path) -> None:
-    bundle = random_bundle({"norm_order": "pre"})
+    bundle = random_bundle({"norm_order": "pre", "norm": "rms"})
     with pytest.raises(ConfigError) as caught:
         write_huggingface(tmp_path / "out", bundle)
-    assert [mistake.place for mistake in caught.value.mistakes] == ["model.norm_order"]
+    assert [mistake.place for mistake in caught.value.mistakes] == ["model.norm"]
     choices = {key: value for key, value in HELD["t5"][1].items() if key != "attention"}
     with pytest.raises(ConfigError, match=r"model\.attention: T5 has no place for softmax"):
         write_huggingface(tmp_path / "out", random_bundle(choices))

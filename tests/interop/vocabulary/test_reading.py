@@ -270,6 +270,7 @@ def test_a_folder_without_a_vocabulary_is_refused(tmp_path: Path) -> None:
     [
         (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
         (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": 3}),
+        (("normalizer",), {"type": "Precompiled", "precompiled_charsmap": "BAAAAAAAAAD/"}),
         (("decoder",), {"type": "Strip", "content": " ", "start": 0, "stop": 1}),
         (("model", "unk_id"), None),
         (("model", "unk_id"), 10**6),

@@ -86,17 +86,14 @@ class SecondReading:
         self.wording = wording
         self.state = {name: weight.double() for name, weight in state.items()}
 
-    def run(self, source: Sequence[int], target: Sequence[int]) -> dict[str, Tensor]:
-        """Give what comes out of each part for ids with all symbols, by our names, in order.
-
-        The last, ``generator``, are the logits, (Q, V).
-        """
-        seen, memory = self.encode(source)
-        return seen | self.decode(target, memory)
-
     @torch.inference_mode()
     def encode(self, source: Sequence[int]) -> tuple[dict[str, Tensor], Tensor]:
-        """Give what comes out of each part that reads a source, and what targets read of it."""
+        """Read ids with all symbols.
+
+        Returns:
+            What comes out of each part that reads a source, by our names, in order; and what
+            targets read of it.
+        """
         seen: dict[str, Tensor] = {}
         memory = self._stack("encoder", source, None, seen)
         return seen, memory
@@ -105,7 +102,12 @@ class SecondReading:
     def decode(
         self, target: Sequence[int], memory: Tensor, *, last: bool = False
     ) -> dict[str, Tensor]:
-        """Give what comes out of each part that reads a target; ``last`` scores its end alone."""
+        """Read ids with all symbols, and score what follows each, or the ``last`` alone.
+
+        Returns:
+            What comes out of each part that reads a target, by our names, in order; the last,
+            ``generator``, are the logits, (Q, V).
+        """
         seen: dict[str, Tensor] = {}
         x = self._stack("decoder", target, memory, seen)
         _, target_table, output = self.wording.tables

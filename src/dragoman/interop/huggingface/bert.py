@@ -143,7 +143,10 @@ def read_classes(theirs: Settings) -> Json:
         count = min(theirs.whole("num_labels", 2), 1_000_000)  # more have no weights
         return {"classes": [f"LABEL_{number}" for number in range(count)]}
     table = theirs.inside("id2label")
-    return {"classes": [table.text(str(number)) for number in range(len(table.table))]}
+    classes = [table.text(str(number)) for number in range(len(table.table))]
+    if len(set(classes)) < len(classes):
+        theirs.refuse("id2label", "two classes have one name", "give each a name of its own")
+    return {"classes": classes}
 
 
 def write_encoder(config: ModelConfig, tokenizers: Sequence[Tokenizer]) -> Json:

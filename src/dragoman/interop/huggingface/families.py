@@ -8,10 +8,12 @@ from dragoman.interop.huggingface.family import Family
 from dragoman.interop.huggingface.gpt2 import GPT2
 from dragoman.interop.huggingface.llama import LLAMA, MISTRAL, QWEN2
 from dragoman.interop.huggingface.marian import MARIAN
+from dragoman.interop.huggingface.pegasus import PEGASUS
 from dragoman.interop.huggingface.t5 import MT5, T5, T5_1_1
 
 FAMILIES: tuple[Family, ...] = (
     MARIAN,
+    PEGASUS,
     BART,
     MBART,
     T5,

@@ -14,6 +14,7 @@ from dragoman.tokenization import Tokenizer
 
 Json = dict[str, Any]  # Any: what JSON holds is known only after looking
 Symbols = dict[str, tuple[int, ...] | None]  # fields of ModelConfig
+_LARGEST = 1e30  # no option is larger
 CHANGE = "train with another choice, or export to another format"
 
 # Their names of our activations, the first of which is written.
@@ -114,9 +115,12 @@ class Settings:
     def real(self, key: str, default: float | None = None) -> float:
         """Read a number; without a default it must be there."""
         value = self._get(key, default)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self._wrong(key, value, "a number")
+        elif abs(value) < _LARGEST:  # neither infinite nor NaN
             return float(value)
-        self._wrong(key, value, "a number")
+        else:
+            self._wrong(key, value, f"a number below {_LARGEST:g}")
         return 0.5  # right for whatever it is
 
     def flag(self, key: str, *, default: bool) -> bool:

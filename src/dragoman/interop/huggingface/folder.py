@@ -33,6 +33,8 @@ def read_json(path: Path) -> Json:
     """
     try:
         size = path.stat().st_size
+        if not path.is_file():  # a pipe would never end
+            raise ModelError(f"{path}: is no file")
         if size > _MOST_JSON:
             raise ModelError(
                 f"{path}: {size:,} bytes are more than the {_MOST_JSON:,} of any table"

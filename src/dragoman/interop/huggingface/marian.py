@@ -33,20 +33,25 @@ from dragoman.models import Learned, ModelConfig, Sinusoidal
 from dragoman.nn import sinusoids
 from dragoman.tokenization import Tokenizer
 
-_HELD = (Sinusoidal(), Sinusoidal(layout="halves"))
+SINUSOIDS = (Sinusoidal(), Sinusoidal(layout="halves"))
 POSITIONS = 2048  # sinusoids that theirs has, where ours have no end
 
 
 def marian_rows(config: ModelConfig) -> list[Row]:
     """Name every weight."""
-    layout = Layout()
-    if isinstance(config.positions, Sinusoidal) and config.positions.layout == "interleaved":
-        layout = Layout(InHalves(0), InHalves(1))
+    layout = layout_of(config)
     return [
         *(table_rows if config.target_vocabulary is None else _two_tables)(config, layout),
-        *_positions(config),
+        *position_rows(config),
         *layer_rows(config, layout),
     ]
+
+
+def layout_of(config: ModelConfig) -> Layout:
+    """Order features as their sinusoids are."""
+    if isinstance(config.positions, Sinusoidal) and config.positions.layout == "interleaved":
+        return Layout(InHalves(0), InHalves(1))
+    return Layout()
 
 
 def _two_tables(config: ModelConfig, layout: Layout) -> Iterator[Row]:
@@ -57,13 +62,19 @@ def _two_tables(config: ModelConfig, layout: Layout) -> Iterator[Row]:
     yield bias_row(config, target)
 
 
-def _positions(config: ModelConfig) -> Iterator[Row]:
-    """Learned positions stand where their sinusoids are; these are not stored, or as computed."""
+def position_rows(config: ModelConfig, *, stored: bool = False) -> Iterator[Row]:
+    """Rows of positions: learned ones stand where their sinusoids are.
+
+    Args:
+        config: of the model.
+        stored: whether sinusoids are written; they may stand there in any case.
+    """
     learned = isinstance(config.positions, Learned)
+    shape = (POSITIONS, config.d_model) if stored else None
     for stack, side in (("encoder", "source"), ("decoder", "target")):
         theirs = (f"model.{stack}.embed_positions.weight",)
         fixed = None if learned else _sinusoids
-        yield Row(f"{side}_input.positions.table", theirs, SAME, fixed=fixed)
+        yield Row(f"{side}_input.positions.table", theirs, SAME, absent=shape, fixed=fixed)
 
 
 def _sinusoids(shape: Shape) -> Tensor:
@@ -114,7 +125,7 @@ def _beyond(config: ModelConfig) -> list[Mistake]:
     own = (
         ("norm_order", config.norm_order == "post"),
         ("final_norm", config.norm_order == "pre" or not config.has_final_norm),
-        ("positions", isinstance(config.positions, Learned) or config.positions in _HELD),
+        ("positions", isinstance(config.positions, Learned) or config.positions in SINUSOIDS),
         ("embedding_norm", not config.embedding_norm),
     )
     return [*beyond_stacks("MarianMT", config), *not_held("MarianMT", config, own)]

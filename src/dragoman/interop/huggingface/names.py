@@ -32,7 +32,7 @@ class Row:
         derived: the same, but it is written and always there.
         optional: theirs may be missing where ours is.
         fixed: gives, for a shape, what both sides compute, when theirs is nothing of ours; what is
-            stored must be that, and is not written.
+            stored must be that, and is written where ``absent`` gives a shape.
     """
 
     ours: str

@@ -17,6 +17,8 @@ from dragoman.errors import ModelError
 _MOST_FILES = 10_000
 _MOST_BYTES = 64 << 20  # of one pickle; those of weights hold names and shapes only
 _MOST_TEXT = 1 << 20
+_MOST_OPCODES = 5_000_000  # a model of ten thousand weights has a tenth of them
+_MOST_PICKLES = 16  # one after another; those of weights are five
 _PROTOCOL = b"\x80"  # how pickles begin since version 2
 _OPCODES = {opcode.code.encode("latin-1") for opcode in pickletools.opcodes}
 _CALLS = {"REDUCE", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BUILD"}
@@ -104,7 +106,8 @@ def _harmful_in_archive(path: Path) -> str | None:
 def _harmful(data: bytes) -> str | None:
     """Read the opcodes of pickles that stand one after another, as ``torch.save`` once wrote."""
     stream = io.BytesIO(data)
-    while (start := stream.tell()) < len(data):
+    for _ in range(_MOST_PICKLES):
+        start = stream.tell()
         named, whole = _names_in_one(stream)
         binary = data[start : start + 1] == _PROTOCOL
         if not binary:  # text may read like code; what it names then has no such name
@@ -124,7 +127,9 @@ def _names_in_one(stream: io.BytesIO) -> tuple[list[str], bool]:
     try:
         with warnings.catch_warnings():  # of escapes in what only looks like a string of code
             warnings.simplefilter("ignore")
-            for opcode, argument, _ in pickletools.genops(stream):
+            for number, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+                if number == _MOST_OPCODES:
+                    return ["more than can be looked at"], True
                 calls = calls or opcode.name in _CALLS
                 if opcode.name in _NAMING:
                     named.append(str(argument))
@@ -144,7 +149,7 @@ def _first_harmful(named: list[str]) -> str:
         tensors = name.startswith("torch ") and name.endswith(("Storage", "Tensor"))
         types = name.startswith("torch ") and name.split()[-1] in _TYPES
         if not (name.startswith(_HARMLESS) or tensors or types):
-            return name.replace(" ", ".")
+            return name.replace(" ", ".") if name.count(" ") == 1 else name
     return ""
 
 

@@ -28,6 +28,13 @@ class TransformersTranslator:
     name: str
     longest: int | None
     frame: Frame
+    patience: float | None = 1e6  # see translate
+    reads_empty: bool = True
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """Ids that the search never writes."""
+        return self.frame.never_written
 
     @torch.no_grad()
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
@@ -72,7 +79,7 @@ class TransformersTranslator:
             **({"early_stopping": "never", "length_penalty": 1.0} if beam > 1 else {}),
             num_return_sequences=beam,
             max_new_tokens=max_length,
-            suppress_tokens=list(self.frame.never_written),
+            suppress_tokens=list(self.banned),
             pad_token_id=special.padding,
             eos_token_id=special.end,
             decoder_start_token_id=self.frame.target_before[0],

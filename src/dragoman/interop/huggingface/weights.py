@@ -131,6 +131,8 @@ def write_weights(ours: Mapping[str, Tensor], rows: Sequence[Row], form: str) ->
     _see_all_named(ours, rows)
     written: dict[str, Tensor] = {}
     for row in rows:
+        if row.fixed is not None and isinstance(row.absent, tuple):
+            written[row.theirs[0]] = row.fixed(row.absent)
         if row.tied or row.fixed is not None:
             continue
         weight = ours[row.ours] if row.ours in ours else torch.zeros(_absent_shape(row, ours))
