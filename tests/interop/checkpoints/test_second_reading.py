@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from dragoman.decoding import BeamSearch, Symbols, TorchEngine, search
+from dragoman.errors import ModelError
+from dragoman.interop.certificate import certify
 from dragoman.interop.checkpoints import (
     Asked,
     open_checkpoint,
@@ -100,6 +102,20 @@ def test_in_float64_both_readings_give_the_same(opened: Opened) -> None:
             end = side.scores(target, memory, last=True)
             torch.testing.assert_close(end, ours[-1:], atol=1e-12, rtol=0)
         assert all(each.dtype == torch.float32 for each in bundle.model.parameters())
+
+
+def test_a_certificate_compares_what_was_read_with_it(opened: Opened) -> None:
+    path, bundle = opened("opennmt_py", "shaw")
+    side = open_checkpoint(path, bundle)
+    certificate = certify(widened(bundle), side)
+    assert certificate.largest < 1e-6
+    assert {each.equal for each in certificate.searches} == {certificate.probes}
+    broken = widened(bundle)
+    model: Any = broken.model
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward.inner.weight[:, 0] += 0.1
+    with pytest.raises(ModelError, match=r"first in decoder.layers.0"):
+        certify(broken, side)
 
 
 def test_it_is_named_after_trainer_and_file(opened: Opened) -> None:

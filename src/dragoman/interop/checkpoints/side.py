@@ -33,7 +33,10 @@ class CheckpointSide:
 
     def __init__(self, name: str, reading: SecondReading, bundle: Bundle) -> None:
         self.name = name
-        self.longest = reading.wording.longest
+        self.longest, self.patience = reading.wording.longest, None
+        self.banned = bundle.frame.never_written
+        # Without symbols around it nothing is left of an empty source, and trainers skip it.
+        self.reads_empty = bool(reading.wording.before or reading.wording.after)
         self._reading, self._symbols = reading, Symbols.of(bundle.frame)
 
     def log_probs(self, source: Sequence[int], target: Sequence[int]) -> Array:
