@@ -10,7 +10,15 @@ import pytest
 import torch
 
 from dragoman.decoding import BeamSearch, Symbols, TorchEngine, search
-from dragoman.interop.checkpoints import Asked, open_checkpoint, read_checkpoint, second_reading
+from dragoman.errors import ModelError
+from dragoman.interop.certificate import certify
+from dragoman.interop.checkpoints import (
+    Asked,
+    open_checkpoint,
+    read_checkpoint,
+    second_reading,
+    widened,
+)
 from tests.interop.checkpoints import test_pytorch_seq2seq as tutorial
 from tests.interop.checkpoints.conftest import Opened
 from tests.interop.checkpoints.make_real import SOURCE, TARGET
@@ -77,6 +85,37 @@ def test_it_translates_as_what_was_read(trainer: str, case: str, beam: int, open
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0)
         (found,) = search(session, config, Symbols.of(bundle.frame), [8])
         assert side.translate(source, beam=beam, max_length=8) == list(found[0].ids)
+
+
+def test_in_float64_both_readings_give_the_same(opened: Opened) -> None:
+    for trainer, case in SOME:
+        path, bundle = opened(trainer, case)
+        wide = widened(bundle)
+        model: Any = wide.model
+        side = open_checkpoint(path, wide)
+        for source, target in ((SOURCE, TARGET), ([], [5]), (SOURCE, [])):
+            ids = bundle.frame.source(source), bundle.frame.target_in(target)
+            with torch.no_grad():
+                ours = model(*(torch.tensor([each]) for each in ids))[0].log_softmax(-1)
+            memory = side.read(source)[1]
+            torch.testing.assert_close(side.scores(target, memory), ours, atol=1e-12, rtol=0)
+            end = side.scores(target, memory, last=True)
+            torch.testing.assert_close(end, ours[-1:], atol=1e-12, rtol=0)
+        assert all(each.dtype == torch.float32 for each in bundle.model.parameters())
+
+
+def test_a_certificate_compares_what_was_read_with_it(opened: Opened) -> None:
+    path, bundle = opened("opennmt_py", "shaw")
+    side = open_checkpoint(path, bundle)
+    certificate = certify(widened(bundle), side)
+    assert certificate.largest < 1e-6
+    assert {each.equal for each in certificate.searches} == {certificate.probes}
+    broken = widened(bundle)
+    model: Any = broken.model
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward.inner.weight[:, 0] += 0.1
+    with pytest.raises(ModelError, match=r"first in decoder.layers.0"):
+        certify(broken, side)
 
 
 def test_it_is_named_after_trainer_and_file(opened: Opened) -> None:

@@ -3,5 +3,13 @@
 from dragoman.interop.checkpoints.asked import Asked
 from dragoman.interop.checkpoints.loading import Kind
 from dragoman.interop.checkpoints.reading import open_checkpoint, read_checkpoint
+from dragoman.interop.checkpoints.side import CheckpointSide, widened
 
-__all__ = ["Asked", "Kind", "open_checkpoint", "read_checkpoint"]
+__all__ = [
+    "Asked",
+    "CheckpointSide",
+    "Kind",
+    "open_checkpoint",
+    "read_checkpoint",
+    "widened",
+]

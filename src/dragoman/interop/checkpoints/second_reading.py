@@ -48,7 +48,6 @@ class Wording:
         before: what stands before a source.
         after: what stands behind it.
         start: what a target begins with.
-        padding: is read where there is nothing else.
         longest: pieces a text may have, symbols included.
     """
 
@@ -72,12 +71,11 @@ class Wording:
     before: tuple[int, ...] = ()
     after: tuple[int, ...]
     start: int
-    padding: int
     longest: int | None = None
 
 
 class SecondReading:
-    """Computes what a checkpoint says, without a cache and one text at a time.
+    """Computes what a checkpoint says in float64, without a cache and one text at a time.
 
     Args:
         wording: what it calls its parts.
@@ -86,20 +84,37 @@ class SecondReading:
 
     def __init__(self, wording: Wording, state: Mapping[str, Tensor]) -> None:
         self.wording = wording
-        self.state = {name: weight.float() for name, weight in state.items()}
+        self.state = {name: weight.double() for name, weight in state.items()}
 
     @torch.inference_mode()
-    def run(self, source: Sequence[int], target: Sequence[int]) -> dict[str, Tensor]:
-        """Give what comes out of each part for ids with all symbols, by our names, in order.
+    def encode(self, source: Sequence[int]) -> tuple[dict[str, Tensor], Tensor]:
+        """Read ids with all symbols.
 
-        The last, ``generator``, are the logits, (Q, V).
+        Returns:
+            What comes out of each part that reads a source, by our names, in order; and what
+            targets read of it.
         """
         seen: dict[str, Tensor] = {}
         memory = self._stack("encoder", source, None, seen)
+        return seen, memory
+
+    @torch.inference_mode()
+    def decode(
+        self, target: Sequence[int], memory: Tensor, *, last: bool = False
+    ) -> dict[str, Tensor]:
+        """Read ids with all symbols, and score what follows each, or the ``last`` alone.
+
+        Returns:
+            What comes out of each part that reads a target, by our names, in order; the last,
+            ``generator``, are the logits, (Q, V).
+        """
+        seen: dict[str, Tensor] = {}
         x = self._stack("decoder", target, memory, seen)
         _, target_table, output = self.wording.tables
         table = self.state.get(output, self._table(target_table))
-        seen["generator"] = F.linear(x, table, self.state.get(self.wording.output_bias))
+        seen["generator"] = F.linear(
+            x[-1:] if last else x, table, self.state.get(self.wording.output_bias)
+        )
         return seen
 
     def _stack(
@@ -221,7 +236,7 @@ def wave_positions(
     rates = 10_000.0 ** (-torch.arange(pairs, dtype=torch.float64) / (pairs - last_rate))
     angles = torch.arange(first, first + length, dtype=torch.float64)[:, None] * rates
     both = (angles.sin(), angles.cos())
-    return (torch.cat(both, 1) if halves else torch.stack(both, 2).flatten(1)).float()
+    return torch.cat(both, 1) if halves else torch.stack(both, 2).flatten(1)
 
 
 def alibi_slopes(heads: int) -> Tensor:
@@ -229,4 +244,4 @@ def alibi_slopes(heads: int) -> Tensor:
     whole = 1 << (heads.bit_length() - 1)
     slopes = [2.0 ** (-8.0 * (head + 1) / whole) for head in range(whole)]
     between = [2.0 ** (-4.0 * (2 * head + 1) / whole) for head in range(heads - whole)]
-    return torch.tensor(slopes + between)
+    return torch.tensor(slopes + between, dtype=torch.float64)

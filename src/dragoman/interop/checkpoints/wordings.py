@@ -35,7 +35,7 @@ def fairseq_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
             return None
         learned = state.get(f"{stack}.embed_positions.weight")
         if learned is not None:
-            return learned[_FAIRSEQ_PADDING + 1 :][:length].float()
+            return learned[_FAIRSEQ_PADDING + 1 :][:length].double()
         return wave_positions(length, width, first=_FAIRSEQ_PADDING + 1, halves=True, last_rate=1)
 
     norms = ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm")
@@ -63,7 +63,6 @@ def fairseq_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
         positions=positions,
         after=(texts[0].listed.special.end,),
         start=texts[1].listed.special.end,
-        padding=_FAIRSEQ_PADDING,
         longest=min(limits, default=None),
     )
 
@@ -95,7 +94,6 @@ def joeynmt_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
         positions=lambda _, length: wave_positions(length, width),
         after=(source.end,),
         start=target.start,
-        padding=source.padding,
     )
 
 
@@ -111,7 +109,6 @@ def opennmt_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
             return None
         return wave_positions(length, width, halves=halves, last_rate=int(halves))
 
-    source, target = (text.listed.special for text in texts)
     return Wording(
         tables=(names[0], names[1], "generator.weight"),
         output_bias="generator.bias",
@@ -136,15 +133,14 @@ def opennmt_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wor
         relative="relative_positions_embeddings.weight",
         alibi=said.get("max_relative_positions") == -2,
         after=(),
-        start=target.start,
-        padding=source.padding,
+        start=texts[1].listed.special.start,
     )
 
 
 def pytorch_seq2seq_wording(said: Said, state: State, texts: Texts, asked: Asked) -> Wording:
     """Word the Transformer of the tutorial."""
     width = state["encoder.tok_embedding.weight"].size(1)
-    tables = {stack: state[f"{stack}.pos_embedding.weight"].float() for stack in _STACKS}
+    tables = {stack: state[f"{stack}.pos_embedding.weight"].double() for stack in _STACKS}
     source, target = (text.listed.special for text in texts)
     norms = ("self_attn_layer_norm", "enc_attn_layer_norm", "ff_layer_norm")
     inner = "positionwise_feedforward"
@@ -173,6 +169,5 @@ def pytorch_seq2seq_wording(said: Said, state: State, texts: Texts, asked: Asked
         before=(source.start,),
         after=(source.end,),
         start=target.start,
-        padding=source.padding,
         longest=min(table.size(0) for table in tables.values()),
     )
