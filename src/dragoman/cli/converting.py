@@ -90,6 +90,13 @@ def import_(
     norm_order: Annotated[
         str | None, typer.Option(help="post or pre, where a checkpoint does not say.")
     ] = None,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            help="How text is cut where no file says it: pieces, between spaces; characters; "
+            "longest, the longest pieces there are; or smiles."
+        ),
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Make a model folder of a model in another format, with proof that it is the same model.
@@ -97,8 +104,8 @@ def import_(
     Nothing in the source is run. Weights that are left over or missing are refused by name, and so
     is a model that its own program runs otherwise on probe sentences.
     """
-    if norm_order not in (None, "post", "pre"):
-        raise ConfigError("--norm-order", f"{norm_order!r} is neither", "choose post or pre")
+    _check("--norm-order", norm_order, ("post", "pre"))
+    _check("--cut", cut, ("pieces", "characters", "longest", "smiles"))
     certificate = dragoman.import_model(
         source,
         to,
@@ -109,8 +116,14 @@ def import_(
         target_language=target_language,
         heads=heads,
         norm_order=norm_order,
+        cut=cut,
     )
     _show(certificate, to, json_output=json_output)
+
+
+def _check(option: str, given: str | None, choices: tuple[str, ...]) -> None:
+    if given is not None and given not in choices:
+        raise ConfigError(option, f"{given!r} is no choice", f"choose from {', '.join(choices)}")
 
 
 def _show(certificate: Any, folder: Path, *, json_output: bool) -> None:

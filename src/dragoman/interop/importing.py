@@ -14,7 +14,8 @@ from dragoman.bundle import Bundle, load_bundle, model_weights, save_bundle
 from dragoman.errors import ConfigError, Mistake, ModelError
 from dragoman.interop.argos import certify_argos, is_package, read_argos
 from dragoman.interop.certificate import Certificate, Reader, Side, certify, certify_reader
-from dragoman.interop.checkpoints import Asked, Kind, open_checkpoint, read_checkpoint
+from dragoman.interop.checkpoints import Asked, Kind, open_checkpoint, read_checkpoint, widened
+from dragoman.interop.checkpoints.vocabulary import Cut
 from dragoman.interop.ctranslate2 import import_ctranslate2, open_ctranslate2
 from dragoman.interop.exporting import certificate_lines, refuse_occupied, write_proof
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
@@ -37,6 +38,7 @@ class ImportOptions:
         target_language: what it writes.
         heads: of every attention.
         norm_order: where the norms stand.
+        cut: how text is cut where no file says it.
     """
 
     kind: str | None = None
@@ -46,6 +48,7 @@ class ImportOptions:
     target_language: str | None = None
     heads: int | None = None
     norm_order: Literal["post", "pre"] | None = None
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +169,11 @@ def _checkpoint(source: Path, options: ImportOptions) -> Read:
         norm_order=options.norm_order,
         vocabulary=options.vocabulary,
         tokenizer=options.tokenizer,
+        cut=options.cut,
     )
     bundle = read_checkpoint(source, kind=kind, asked=asked)
-    return bundle, _certify(bundle, open_checkpoint(source, bundle, kind=kind, asked=asked))
+    other = open_checkpoint(source, bundle, kind=kind, asked=asked)
+    return bundle, certify(widened(bundle), other)
 
 
 def _certify(bundle: Bundle, other: Side | Reader) -> Certificate:
@@ -187,7 +192,7 @@ def _card(source: Path, kind: str, bundle: Bundle, certificate: Certificate) -> 
     """Say where a model came from, and what was compared."""
     files = [source] if source.is_file() else sorted(f for f in source.iterdir() if f.is_file())
     listed = "".join(f"- sha256 {_digest(file)} {file.name}\n" for file in files)
-    texts = "".join(f"- {line}\n" for line in vocabulary_lines(bundle.tokenizers))
+    texts = "".join(f"{line}\n" for line in vocabulary_lines(bundle.tokenizers))
     return (
         f"# Imported model\n\nA model of the kind {bundle.config.architecture}, imported with "
         f"Dragoman from {kind}: {source.name}. Its licence is that of its source.\n\n"
@@ -204,7 +209,7 @@ def _digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-_CHECKPOINT = Source(_checkpoint, ("tokenizer", "vocabulary", "heads", "norm_order"))
+_CHECKPOINT = Source(_checkpoint, ("tokenizer", "vocabulary", "heads", "norm_order", "cut"))
 KINDS: Mapping[str, Source] = {
     "huggingface": Source(_huggingface, ("source_language", "target_language")),
     "ctranslate2": Source(_ctranslate2, ("tokenizer",)),

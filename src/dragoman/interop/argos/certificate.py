@@ -2,8 +2,9 @@
 
 Its inner model is held to ours by ids, as every model in the CTranslate2 format. Then texts go in
 and texts come out: by ``argostranslate`` where it is installed, otherwise by the libraries that it
-consists of. Two things of theirs are not compared: in place of unknown text they write a piece of
-the source, and bytes that are no characters may give another number of U+FFFD.
+consists of. Three things of theirs are not compared: in place of unknown text they write a piece of
+the source, bytes that are no characters may give another number of U+FFFD, and of what reaches
+their limit of length they may keep what is cut off.
 """
 
 import math
@@ -159,7 +160,7 @@ class _Searches:
     bundle: Bundle
     beam: int
     sources: list[list[int]]
-    unknown: bool = False
+    unlike: bool = False  # unknown text, or what reaches their limit, need not be the same
 
     def __call__(self, sentences: Sequence[str]) -> list[list[int]]:
         self.sources = self.bundle.source_tokenizer.encode_many(sentences)
@@ -167,7 +168,7 @@ class _Searches:
             self.own.translate(ids, beam=self.beam, max_length=LONGEST) for ids in self.sources
         ]
         unknown = self.bundle.target_tokenizer.special.unknown
-        self.unknown = any(unknown in ids for ids in found)
+        self.unlike = any(unknown in ids or len(ids) >= LONGEST - 2 for ids in found)
         return found
 
     def undecided(self) -> bool:
@@ -187,7 +188,7 @@ def _compare(
         ours = as_argos(text, searches, bundle.target_tokenizer)
         if _comparable(ours) == _comparable(other):
             equal += 1
-        elif searches.unknown or (exact and searches.undecided()):
+        elif searches.unlike or (exact and searches.undecided()):
             ties += 1
         elif exact:
             raise _refused(client.name, name, repr(text), repr(other), repr(ours))

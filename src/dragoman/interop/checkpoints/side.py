@@ -31,9 +31,6 @@ class CheckpointSide:
         bundle: what was read of it; tells which ids a search never writes.
     """
 
-    patience: float | None = None
-    reads_empty = True
-
     def __init__(self, name: str, reading: SecondReading, bundle: Bundle) -> None:
         self.name = name
         self.longest, self.patience = reading.wording.longest, None

@@ -91,6 +91,9 @@ def load_transformers(folder: Path, architecture: str) -> Any:
     except ImportError:
         raise MissingExtraError("transformers", "hf") from None
     make: Any = getattr(transformers, architecture)
+    logging: Any = transformers.utils.logging
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # what is said to users is said by whoever asked for this
     try:
         model, told = make.from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
@@ -98,6 +101,9 @@ def load_transformers(folder: Path, architecture: str) -> Any:
     except Exception as error:  # whatever the library stumbles over, in whatever version
         problem = str(error).splitlines()[0][:200] if str(error) else repr(error)
         raise ModelError(f"{folder}: transformers cannot load it: {problem}") from None
+    finally:
+        if shown:
+            logging.enable_progress_bar()
     made_up = [*told["missing_keys"], *told["mismatched_keys"]]
     if made_up:
         raise ModelError(
