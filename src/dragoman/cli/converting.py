@@ -28,7 +28,10 @@ def export(
     ] = "",
     quantization: Annotated[
         str,
-        typer.Option(help="How weights are kept: float32; float16 or int8 where a format has it."),
+        typer.Option(
+            help="How weights are kept: float32; ctranslate2 and argos have float16, bfloat16, "
+            "int16 and int8 too, onnx int8."
+        ),
     ] = "float32",
     source_language: SourceLanguage = None,
     target_language: TargetLanguage = None,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from dragoman.bundle import Bundle
 from dragoman.errors import ConfigError
@@ -13,7 +13,6 @@ from dragoman.interop.ctranslate2 import open_ctranslate2, write_ctranslate2
 from dragoman.interop.huggingface import open_huggingface, write_huggingface
 from dragoman.interop.onnx import open_onnx, write_onnx
 
-Quantization = Literal["float32", "float16", "int8"]
 THEIR_EPS = 1e-5  # of the layer norms of transformers' encoder-decoders, whatever was trained with
 OTHER_EPS = 1e-3  # tolerance where that differs from ours
 
@@ -23,12 +22,12 @@ class ExportOptions:
     """What only some formats ask.
 
     Args:
-        quantization: how weights are kept.
+        quantization: how weights are kept: ``float32``, or what else the format has.
         source_language: code of the language that is read, such as ``de``.
         target_language: code of the language that is written.
     """
 
-    quantization: Quantization = "float32"
+    quantization: str = "float32"
     source_language: str | None = None
     target_language: str | None = None
 
@@ -51,12 +50,13 @@ class Format:
 
 
 def _write_ctranslate2(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
-    write_ctranslate2(folder, bundle, quantization=options.quantization)
+    quantization: Any = options.quantization  # is looked at there
+    write_ctranslate2(folder, bundle, quantization=quantization)
 
 
 def _prove_ctranslate2(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
     exact = options.quantization == "float32"
-    kind = "int8" if options.quantization == "int8" else "float32"
+    kind = options.quantization if options.quantization in ("int8", "int16") else "float32"
     other = open_ctranslate2(folder, bundle, compute_type=kind)
     if isinstance(other, Reader):
         return certify_reader(bundle, other, exact=exact)
@@ -77,10 +77,8 @@ def _prove_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> Certif
 
 
 def _write_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
-    if options.quantization == "float16":
-        problem = "float16 is not written"
-        raise ConfigError("--quantization", problem, "choose from float32, int8")
-    write_onnx(folder, bundle, quantization=options.quantization)
+    quantization: Any = options.quantization  # is looked at there
+    write_onnx(folder, bundle, quantization=quantization)
 
 
 def _prove_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> Certificate:
@@ -100,13 +98,13 @@ def _write_argos(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
         problem = "a package is of one pair of languages, and it was not said which"
         hint = "give --source-language de --target-language en"
         raise ConfigError("--source-language, --target-language", problem, hint)
-    folder.mkdir(parents=True, exist_ok=True)
+    quantization: Any = options.quantization  # is looked at there
     write_argos(
         folder / _package(options),
         bundle,
         source_language=options.source_language,
         target_language=options.target_language,
-        quantization=options.quantization,
+        quantization=quantization,
     )
 
 

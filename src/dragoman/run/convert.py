@@ -18,7 +18,7 @@ def export(
     to: str,
     folder: str | Path | None = None,
     *,
-    quantization: Any = "float32",
+    quantization: str = "float32",
     source_language: str | None = None,
     target_language: str | None = None,
 ) -> Certificate:
@@ -29,8 +29,9 @@ def export(
         to: ``ctranslate2``, ``huggingface``, ``onnx`` or ``argos``.
         folder: what to make; ``to`` inside the model folder unless given. One that an earlier
             export made is replaced.
-        quantization: how weights are kept: ``float32``, and for ``ctranslate2`` and ``argos``
-            ``float16`` and ``int8``, for ``onnx`` ``int8``. Only ``float32`` must agree.
+        quantization: how weights are kept: ``float32``; for ``ctranslate2`` and ``argos`` also
+            ``float16``, ``bfloat16``, ``int16`` and ``int8``, for ``onnx`` ``int8``. In float32
+            both must agree; with fewer bits, what differs is written down.
         source_language: of a package of ``argos``, such as ``de``.
         target_language: of a package of ``argos``.
 

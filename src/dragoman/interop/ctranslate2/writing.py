@@ -93,11 +93,7 @@ def read_ctranslate2(
         MissingExtraError: CTranslate2 is not installed.
     """
     inside = folder / CTRANSLATE2_FOLDER
-    write = (
-        f'write it with: python -c "import pathlib as p, dragoman.bundle as b, dragoman.interop '
-        f"as i; f = p.Path('{folder}'); "
-        f"i.write_ctranslate2(f / '{CTRANSLATE2_FOLDER}', b.load_bundle(f))\""
-    )
+    write = f"write it with: dragoman export {folder} --to ctranslate2"
     if not (inside / "model.bin").is_file():
         raise ModelError(f"{inside}: holds no CTranslate2 model; {write}")
     model = load_ctranslate2(inside, compute_type=compute_type, workers=workers)
