@@ -1,14 +1,17 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from dragoman.bundle import load_bundle, load_weights, model_weights, save_bundle
+from dragoman.bundle import Bundle, load_bundle, load_weights, model_weights, save_bundle
 from dragoman.errors import ModelError
 from dragoman.models import ModelConfig
+from dragoman.tokenization import Imported, ImportedTokenizer, SpecialIds
 from tests.fixtures import build_encoder_decoder, encoder_decoder, tiny_bundle, tiny_folder
+from tests.tokenization.foreign import settings_of
 
 
 def test_saving_and_loading_gives_the_same_bits_and_choices(tmp_path: Path) -> None:
@@ -131,3 +134,27 @@ def test_a_config_that_contradicts_itself_or_the_tokenizer_is_refused(
     with pytest.raises(ModelError) as caught:
         load_bundle(folder)
     assert message in str(caught.value)
+
+
+def _imported(**more: Any) -> ImportedTokenizer:
+    special = SpecialIds(padding=0, start=0, end=1, unknown=2)
+    return ImportedTokenizer(settings_of("unigram"), Imported(special=special, **more))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_imported_tokenizers_are_saved_with_their_ids(count: int, tmp_path: Path) -> None:
+    # Two of one vocabulary: each side cuts text in its own way.
+    tokenizers = (_imported(languages={"de": 4}), _imported())[:count]
+    size = tokenizers[0].size
+    config = ModelConfig(layers=1, d_model=16, heads=2, d_ff=32, vocabulary=size)
+    save_bundle(tmp_path, Bundle(config, build_encoder_decoder(config), tokenizers), "# card\n")
+    described = json.loads((tmp_path / "config.json").read_text())
+    assert described["special_ids"] == {"padding": 0, "start": 0, "end": 1, "unknown": 2}
+    assert described["normal_form"] == "imported"
+    loaded = load_bundle(tmp_path)
+    assert [each.to_json() for each in loaded.tokenizers] == [each.to_json() for each in tokenizers]
+    assert loaded.source_tokenizer.languages == {"de": 4}
+    described["special_ids"]["start"] = 1
+    (tmp_path / "config.json").write_text(json.dumps(described))
+    with pytest.raises(ModelError, match="special_ids: are not those of the tokenizer"):
+        load_bundle(tmp_path)

@@ -70,7 +70,10 @@ def new_folder(path: Path) -> Generator[Path]:
     aside.mkdir(parents=True)
     try:
         yield aside
-        for file in aside.iterdir():
+        for file in aside.rglob("*"):
+            if file.is_dir():
+                _flush_folder(file)
+                continue
             with file.open("rb+") as opened:
                 os.fsync(opened.fileno())
         _flush_folder(aside)

@@ -27,9 +27,10 @@ from torch import Tensor, nn
 
 from dragoman.atomic import write_bytes, write_text
 from dragoman.configfile import Table, write_record
+from dragoman.data import Frame
 from dragoman.errors import ConfigError, ModelError
-from dragoman.models import AnyConfig, Model, build_model, read_config
-from dragoman.tokenization import Tokenizer
+from dragoman.models import AnyConfig, Model, ModelConfig, build_model, read_config
+from dragoman.tokenization import SpecialIds, Tokenizer, load_tokenizer
 
 FORMAT = 1  # raised when a folder could no longer be read by an older release
 
@@ -41,8 +42,8 @@ class Bundle:
     Args:
         config: the choices the model was built from.
         model: the module, in evaluation mode when loaded.
-        tokenizers: one when there is one vocabulary, two when source and target differ, none for a
-            model that reads images.
+        tokenizers: one when there is one vocabulary, two when source and target differ, or when
+            an imported one cuts them in two ways; none for a model that reads images.
     """
 
     config: AnyConfig
@@ -58,6 +59,22 @@ class Bundle:
     def target_tokenizer(self) -> Tokenizer:
         """The ids that the model writes to text; the same object when the vocabulary is joint."""
         return self.tokenizers[-1]
+
+    @property
+    def frame(self) -> Frame:
+        """What stands around a source and before a target."""
+        return frame_of(self.config, self.target_tokenizer.special)
+
+
+def frame_of(config: AnyConfig, special: SpecialIds) -> Frame:
+    """Say what stands around a source and before a target, as a model's choices have it."""
+    usual = Frame.of(special)
+    if not isinstance(config, ModelConfig):
+        return usual
+    given = (config.source_before, config.source_after, config.target_before)
+    others = (usual.source_before, usual.source_after, usual.target_before)
+    chosen = [other if ids is None else ids for ids, other in zip(given, others, strict=True)]
+    return Frame(special, *chosen)
 
 
 def save_bundle(folder: Path, bundle: Bundle, card: str) -> None:
@@ -121,6 +138,8 @@ def load_bundle(
     load_weights(model, weights, str(folder))
     sizes = [size for size in (config.vocabulary, config.target_vocabulary) if size is not None]
     found = [tokenizer.size for tokenizer in tokenizers]
+    if len(sizes) == 1 < len(found):  # one vocabulary, and text of each side cut in its own way
+        found = [*dict.fromkeys(found)]
     if sizes != found:
         raise ModelError(
             f"{folder}: the tokenizers have {_listed(found)} pieces, the model {_listed(sizes)}; "
@@ -151,10 +170,10 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer, ...]:
     """
     if (folder / "source.tokenizer.json").exists():
         return (
-            Tokenizer.load(folder / "source.tokenizer.json"),
-            Tokenizer.load(folder / "target.tokenizer.json"),
+            load_tokenizer(folder / "source.tokenizer.json"),
+            load_tokenizer(folder / "target.tokenizer.json"),
         )
-    return (Tokenizer.load(folder / "tokenizer.json"),)
+    return (load_tokenizer(folder / "tokenizer.json"),)
 
 
 def model_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -235,7 +254,8 @@ def _describe(bundle: Bundle) -> dict[str, Any]:  # Any: as JSON holds it
     }
     if bundle.tokenizers:
         described["special_ids"] = asdict(bundle.target_tokenizer.special)
-        described["normal_form"] = bundle.source_tokenizer.normal_form
+        source = bundle.source_tokenizer
+        described["normal_form"] = source.normal_form if source.lossless else "imported"
     return {**described, "versions": library_versions()}
 
 

@@ -92,9 +92,7 @@ def test_forced_prefixes_are_obeyed_and_count_in_the_score(
         assert other[0].ids[: len(prefix)] == prefix
         # With prefixes its beams overlook some ends, so theirs may be a worse translation.
         assert other[0].ids == mine[0].ids or (prefix and beam > 1)
-        (score,) = score_targets(
-            bundle.model, [source], [other[0].ids], start=SPECIAL.start, end=SPECIAL.end
-        )
+        (score,) = score_targets(bundle.model, [source], [other[0].ids], SPECIAL)
         assert other[0].log_probs == pytest.approx(
             score.log_probs[: len(other[0].log_probs)], abs=1e-4
         )

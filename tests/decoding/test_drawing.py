@@ -43,7 +43,7 @@ def test_a_draw_depends_on_its_source_and_number_alone(model: EncoderDecoder) ->
 def test_scores_are_log_probabilities_of_the_model(model: EncoderDecoder) -> None:
     found = drawn(model, [[0], [1], [2]], temperature=0.7)
     targets = [list(each[0].ids) for each in found]
-    scored = score_targets(model, SOURCES, targets, start=1, end=2)
+    scored = score_targets(model, SOURCES, targets, SPECIAL)
     for (one,), score in zip(found, scored, strict=True):
         expected = score.log_probs[: len(one.log_probs)]
         assert one.log_probs == pytest.approx(expected, abs=1e-4)

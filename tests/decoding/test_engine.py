@@ -48,8 +48,7 @@ def test_a_score_of_search_equals_the_score_of_the_same_pair(
         encoder_decoder(bundle),
         [source for source, _ in ended],
         [hypothesis.ids for _, hypothesis in ended],
-        start=special.start,
-        end=special.end,
+        special,
     )
     for (_, hypothesis), score in zip(ended, scores, strict=True):
         length = len(hypothesis.ids) + 1  # the end symbol counts

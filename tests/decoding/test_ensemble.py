@@ -137,7 +137,7 @@ def test_scores_of_the_search_are_those_of_scoring(mean: EnsembleMean) -> None:
     whole = [number for number, each in enumerate(best) if not each.truncated]
     cut = [number for number in range(len(best)) if number not in whole]
     targets = [list(each.ids) for each in best]
-    scored = score_targets(model, SOURCES, targets, start=SPECIAL.start, end=SPECIAL.end)
+    scored = score_targets(model, SOURCES, targets, SPECIAL)
     for number in whole:
         assert scored[number].log_probs == pytest.approx(best[number].log_probs, abs=1e-4)
     for number in cut:
@@ -156,8 +156,8 @@ def test_a_sentence_does_not_depend_on_its_neighbours() -> None:
 def test_scoring_gives_the_mean_of_what_the_models_give() -> None:
     model = mixed()
     target = [20, 21]
-    (together,) = score_targets(model, [SOURCES[0]], [target], start=1, end=2)
-    each = [score_targets(m, [SOURCES[0]], [target], start=1, end=2)[0] for m in model.models]
+    (together,) = score_targets(model, [SOURCES[0]], [target], SPECIAL)
+    each = [score_targets(m, [SOURCES[0]], [target], SPECIAL)[0] for m in model.models]
     expected = [
         math.log(sum(map(math.exp, values)) / len(values))
         for values in zip(*(one.log_probs for one in each), strict=True)

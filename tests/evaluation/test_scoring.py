@@ -30,9 +30,7 @@ def test_a_target_scores_what_one_pass_over_it_alone_says(bundle: Bundle) -> Non
     special = bundle.target_tokenizer.special
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     targets = bundle.target_tokenizer.encode_many(ENGLISH)
-    found = score_targets(
-        encoder_decoder(bundle), sources, targets, start=special.start, end=special.end
-    )
+    found = score_targets(encoder_decoder(bundle), sources, targets, special)
     for source, target, score in zip(sources, targets, found, strict=True):
         with torch.inference_mode():
             logits = encoder_decoder(bundle)(
@@ -47,9 +45,7 @@ def test_validation_loss_is_the_mean_over_all_target_pieces(bundle: Bundle) -> N
     special = bundle.target_tokenizer.special
     sources = bundle.source_tokenizer.encode_many(GERMAN)
     targets = bundle.target_tokenizer.encode_many(ENGLISH)
-    found = score_targets(
-        encoder_decoder(bundle), sources, targets, start=special.start, end=special.end
-    )
+    found = score_targets(encoder_decoder(bundle), sources, targets, special)
     pieces = sum(len(target) + 1 for target in targets)
     expected = -sum(sum(score.log_probs) for score in found) / pieces
     for batch_tokens in (1, 64, 4096):  # the same for every batch size

@@ -77,9 +77,7 @@ def test_its_own_search_finds_what_ours_finds(beam: int) -> None:
         if beam == 1 or ours.truncated:
             assert theirs == [SPECIAL.start, *ours.ids, *[SPECIAL.end] * (not ours.truncated)]
         elif theirs[-1] == SPECIAL.end:  # it mixes those cut off with those that end
-            (score,) = score_targets(
-                bundle.model, [source], [theirs[1:-1]], start=SPECIAL.start, end=SPECIAL.end
-            )
+            (score,) = score_targets(bundle.model, [source], [theirs[1:-1]], SPECIAL)
             assert ours.log_prob > score.log_prob - 1e-4
 
 
@@ -92,3 +90,10 @@ def test_what_marian_has_not_is_refused_by_name(place: str) -> None:
 def test_two_vocabularies_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"model\.target_vocabulary: MarianMT has no place"):
         to_marian(random_bundle({}, joint=False))
+
+
+@pytest.mark.parametrize("choice", [{"first": 1}, {"rate": "tensor2tensor"}], ids=str)
+def test_sinusoids_that_it_does_not_compute_are_refused(choice: dict[str, Any]) -> None:
+    bundle = random_bundle({"positions": {"kind": "sinusoidal", **choice}})
+    with pytest.raises(ConfigError, match=r"model.positions: MarianMT has no place for"):
+        to_marian(bundle)

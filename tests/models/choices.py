@@ -14,6 +14,14 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {  # Any: as TOML would hold it
     "pre-without-final-norm": {"norm_order": "pre", "final_norm": False},
     "post-with-final-norm": {"final_norm": True, "norm_eps": 1e-3},
     "sinusoidal-halves": {"positions": {"kind": "sinusoidal", "layout": "halves"}},
+    "sinusoidal-opennmt": {
+        "positions": {
+            "kind": "sinusoidal",
+            "layout": "halves",
+            "first": 1,
+            "rate": "tensor2tensor",
+        }
+    },
     "learned": {"positions": {"kind": "learned", "max_length": 64}},
     "shaw": {"positions": {"kind": "shaw", "clip": 3}},
     "shaw-keys-only": {"positions": {"kind": "shaw", "clip": 3, "values": False}},
@@ -52,6 +60,7 @@ TRANSFORMERS: dict[str, dict[str, Any]] = {  # Any: as TOML would hold it
     "mqa": {"kv_heads": 1},
     "gqa": {"kv_heads": 2, "positions": {"kind": "rotary"}},
     "free-widths": {"d_k": 6, "d_v": 10, "attention_bias": True},
+    "biases-before-the-heads": {"attention_bias": True, "attention_output_bias": False},
     "free-widths-shaw": {"d_k": 6, "d_v": 10, "positions": {"kind": "shaw"}},
     "heads-not-dividing": {"heads": 3, "d_k": 8},
     "all-dropouts": {"dropout": 0.1, "attention_dropout": 0.1, "feedforward_dropout": 0.1},

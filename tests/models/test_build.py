@@ -43,6 +43,8 @@ def preset(name: str, **choices: object) -> EncoderDecoder:
         ({}, 138 + 210 + 40),
         ({"norm_order": "pre"}, 138 + 210 + 40 + 2 * 8),
         ({"attention_bias": True}, 138 + 210 + 40 + 3 * 4 * 4),
+        ({"attention_bias": True, "attention_output_bias": False}, 138 + 210 + 40 + 3 * 3 * 4),
+        ({"attention_output_bias": True}, 138 + 210 + 40 + 3 * 4),
         ({"target_vocabulary": 7}, 138 + 210 + 40 + 7 * 4),
         ({"positions": Learned(max_length=5)}, 138 + 210 + 40 + 2 * 5 * 4),
         ({"layers": 3}, 3 * (138 + 210) + 40),

@@ -124,6 +124,21 @@ CASES: list[tuple[dict[str, Any], str, dict[str, Any]]] = [  # Any: as TOML woul
         "segments: are for text, and images is set; leave one out",
         {"segments": 0},
     ),
+    (
+        {"embedding_width": 16, "embedding_projection": "last"},
+        "embedding_projection: last is for encoder-only models of text; leave it out",
+        {"embedding_projection": "first"},
+    ),
+    (
+        {"architecture": "encoder-only", "embedding_projection": "last"},
+        "embedding_projection: last projects tables of a width of their own; set embedding_width",
+        {"embedding_width": 16},
+    ),
+    (
+        {"architecture": "encoder-only", "embedding_projection": "last", "embedding_width": 15},
+        "embedding_width: 15 is odd, and sinusoids come in pairs; try 16",
+        {"embedding_width": 16},
+    ),
 ]
 
 

@@ -1,5 +1,6 @@
 """Our models against those of ``transformers`` with the same weights, drawn here by a seed."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -7,10 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.configfile import read_record
+from dragoman.interop.huggingface.bert import bert_rows
+from dragoman.interop.huggingface.gpt2 import gpt2_rows
+from dragoman.interop.huggingface.llama import llama_rows
+from dragoman.interop.huggingface.marian import marian_rows
+from dragoman.interop.huggingface.names import Row
+from dragoman.interop.huggingface.t5_names import t5_1_1_rows, t5_rows
 from dragoman.models import PRESETS, ModelConfig, build_model
 from dragoman.nn import CausalLM, EncoderDecoder, EncoderOnly, T5Bias
-from tests.parity import names
-from tests.parity.names import Row, copy_weights
+from tests.parity.names import copy_weights, vit_rows
 
 transformers = pytest.importorskip("transformers", reason="needs transformers: the extra hf")
 
@@ -39,10 +45,15 @@ def state(theirs: nn.Module) -> dict[str, Tensor]:
     return dict(theirs.named_parameters()) | buffers
 
 
-def ours_like(theirs: nn.Module, rows: list[Row], choices: dict[str, Any], unused: str = "") -> Any:
+def ours_like(
+    theirs: nn.Module,
+    rows: Callable[[ModelConfig], list[Row]],
+    choices: dict[str, Any],
+    unused: str = "",
+) -> Any:
     config = read_record(ModelConfig, {**SIZES, "vocabulary": PIECES, **choices})
     model = build_model(config).eval()
-    copy_weights(model, state(theirs), rows, unused=unused)
+    copy_weights(model, state(theirs), rows(config), unused=unused)
     return model
 
 
@@ -110,7 +121,7 @@ def marian() -> tuple[nn.Module, EncoderDecoder]:
         "output_bias": True,
         "starts_with_padding": True,
     }
-    return theirs, ours_like(theirs, names.marian(LAYERS), choices, "embed_positions.weight")
+    return theirs, ours_like(theirs, marian_rows, choices)
 
 
 def t5(*, gated: bool) -> tuple[nn.Module, EncoderDecoder]:
@@ -139,7 +150,7 @@ def t5(*, gated: bool) -> tuple[nn.Module, EncoderDecoder]:
             "tied": "input",
             "embedding_scale": False,
         }
-    return theirs, ours_like(theirs, names.t5(LAYERS, gated=gated), choices)
+    return theirs, ours_like(theirs, t5_1_1_rows if gated else t5_rows, choices)
 
 
 TRANSLATORS = {
@@ -209,7 +220,7 @@ def gpt2() -> tuple[nn.Module, CausalLM]:
     theirs = spread(transformers.GPT2LMHeadModel(config))
     choices = PRESETS["gpt2"] | SIZES | {"attention_dropout": 0.0}
     choices["positions"] = {"kind": "learned", "max_length": 64}
-    return theirs, ours_like(theirs, names.gpt2(LAYERS), choices)
+    return theirs, ours_like(theirs, gpt2_rows, choices)
 
 
 def llama() -> tuple[nn.Module, CausalLM]:
@@ -226,7 +237,7 @@ def llama() -> tuple[nn.Module, CausalLM]:
     theirs = spread(transformers.LlamaForCausalLM(config))
     choices = {**PRESETS["llama"], **SIZES, "kv_heads": 2}
     del choices["multiple_of"]  # the inner width is given as it is
-    return theirs, ours_like(theirs, names.llama(LAYERS), choices)
+    return theirs, ours_like(theirs, llama_rows, choices)
 
 
 LANGUAGE_MODELS = {"gpt2": gpt2, "llama": llama}
@@ -252,7 +263,7 @@ def test_language_models_agree_when_they_write_piece_by_piece(name: str) -> None
 # Encoder-only
 
 
-def bert(kind: str, choices: dict[str, Any], rows: list[Row]) -> tuple[nn.Module, EncoderOnly]:
+def bert(kind: str, choices: dict[str, Any]) -> tuple[nn.Module, EncoderOnly]:
     config = transformers.BertConfig(
         vocab_size=PIECES,
         hidden_size=WIDTH,
@@ -265,8 +276,7 @@ def bert(kind: str, choices: dict[str, Any], rows: list[Row]) -> tuple[nn.Module
     theirs = spread(getattr(transformers, kind)(config))
     choices = PRESETS["bert"] | SIZES | {"attention_dropout": 0.0} | choices
     choices["positions"] = {"kind": "learned", "max_length": 64}
-    table = names.bert(LAYERS, "" if kind == "BertModel" else "bert.")
-    return theirs, ours_like(theirs, table + rows, choices)
+    return theirs, ours_like(theirs, bert_rows, choices)
 
 
 def segments_of(x: Tensor) -> Tensor:
@@ -283,7 +293,7 @@ def asked(x: Tensor) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def test_bert_fills_in_the_same_pieces() -> None:
-    theirs, ours = bert("BertForMaskedLM", {}, names.BERT_PIECES)
+    theirs, ours = bert("BertForMaskedLM", {})
     x = ids(3, LONG, 1)
     got, expected = ours(x, segments_of(x)), theirs(**asked(x)).logits
     assert_same(got[real(x)], expected[real(x)])
@@ -291,7 +301,7 @@ def test_bert_fills_in_the_same_pieces() -> None:
 
 @torch.no_grad()
 def test_bert_gives_the_same_vectors_and_one_for_a_whole_sequence() -> None:
-    theirs, ours = bert("BertModel", {"head": "pooled"}, names.BERT_POOLED)
+    theirs, ours = bert("BertModel", {"head": "pooled"})
     x = ids(3, LONG, 1)
     expected = theirs(**asked(x))
     hidden = ours.hidden(x, segments_of(x))
@@ -302,7 +312,7 @@ def test_bert_gives_the_same_vectors_and_one_for_a_whole_sequence() -> None:
 @torch.no_grad()
 def test_bert_chooses_the_same_classes_with_or_without_segments() -> None:
     choices = {"head": "class", "classes": ["a", "b", "c"]}
-    theirs, ours = bert("BertForSequenceClassification", choices, names.BERT_CLASSES)
+    theirs, ours = bert("BertForSequenceClassification", choices)
     x = ids(3, LONG, 1)
     assert_same(ours(x, segments_of(x)), theirs(**asked(x)).logits)
     expected = theirs(input_ids=x, attention_mask=real(x).long()).logits
@@ -330,7 +340,7 @@ def test_vit_chooses_the_same_classes() -> None:
         "classes": ["a", "b", "c"],
     }
     del choices["attention_dropout"]
-    ours = ours_like(theirs, names.vit(LAYERS), choices)
+    ours = ours_like(theirs, lambda config: vit_rows(config.layers), choices)
     images = torch.randn(2, 8, 12, 3, generator=torch.Generator().manual_seed(1))
     expected = theirs(pixel_values=images.permute(0, 3, 1, 2)).logits
     assert_same(ours(images), expected)

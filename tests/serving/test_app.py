@@ -121,6 +121,7 @@ REFUSED: dict[str, tuple[str, Any, int, str]] = {
     "too wide": ("translate", {"text": "a", "beam": 17}, 422, "beam: 17 is more than 16"),
     "a long text": ("translate", {"text": "a" * 20_001}, 413, "20,001 characters"),
     "many texts": ("translate", {"text": ["a"] * 201}, 413, "201 texts"),
+    "much attention": ("attention", {"source": "a" * 3000, "target": "b"}, 413, "3,001"),
     "a stream of several": ("translate", {"text": ["a", "b"], "stream": True}, 422, "one text"),
     "uneven pairs": ("score", {"source": ["a"], "target": []}, 422, "1 sources, 0 targets"),
     "a language": ("translate", {"text": "a b", "target_language": "fr"}, 422, "target_language"),

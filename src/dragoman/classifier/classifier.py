@@ -151,7 +151,7 @@ class Classifier:
         spaced = leads and before.endswith(" ")
         ids = encode_document(tokenizer, before.removesuffix(" ") if spaced else before)
         gap = len(ids) + 1
-        asked = [*ids, tokenizer.special.unknown, *encode_rest(tokenizer, after)]
+        asked = [*ids, tokenizer.gap, *encode_rest(tokenizer, after)]
         if len(asked) + FRAME > self.text_limit:
             raise ModelError(
                 f"{self.name}: a text of {len(asked) + FRAME} pieces, added symbols included, is "

@@ -186,7 +186,7 @@ def _with_needs(reports: Sequence[Any], recipe: Path) -> list[Any]:  # Any: load
 def _tokenizers(model: Path | None) -> tuple[Any, ...]:  # Any: naming the type loads torch
     """Read the tokenizers of a model folder."""
     from dragoman.errors import ModelError
-    from dragoman.tokenization import Tokenizer
+    from dragoman.tokenization import load_tokenizer
 
     if model is None:
         return ()
@@ -195,4 +195,4 @@ def _tokenizers(model: Path | None) -> tuple[Any, ...]:  # Any: naming the type 
         files = [model / "tokenizer.json"]
     if not files[0].is_file():
         raise ModelError(f"{model}: no tokenizer.json; give a model or run folder")
-    return tuple(Tokenizer.load(file) for file in files)
+    return tuple(load_tokenizer(file) for file in files)

@@ -39,6 +39,7 @@ from dragoman.data.corpus_files import (
 )
 from dragoman.data.example import Example
 from dragoman.data.filtering import Filters, PairFilter
+from dragoman.data.framing import Frame
 from dragoman.data.images import (
     ImageBatch,
     ImageFile,
@@ -104,6 +105,7 @@ __all__ = [
     "Example",
     "Files",
     "Filters",
+    "Frame",
     "HoldOut",
     "IdStore",
     "ImageBatch",

@@ -1,7 +1,8 @@
 """Batches of sentence pairs as tensors, in an order that can be taken up anywhere (section 5.1).
 
 Shapes: N pairs, B pairs of one batch, S longest source, T longest target. A source ends in the end
-symbol, and so does what the decoder is to say, while what it reads begins with the start symbol.
+symbol, and so does what the decoder is to say, while what it reads begins with the start symbol;
+unless the model has another frame (see ``framing.py``).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dragoman.data.cells import Lengths
-from dragoman.data.lengths import ADDED_SYMBOLS
+from dragoman.data.framing import Frame
 from dragoman.data.planning import Dealt, Integers, Shapes
 from dragoman.data.redrawing import Redraw
 from dragoman.data.saved_plan import saved_plan
@@ -48,7 +49,7 @@ class Batch:
         """Choose rows, in the order of ``index``, without the columns that only others fill."""
         chosen = torch.as_tensor(index)
         source, target_in = self.source[chosen], self.target_in[chosen]
-        width = real_width(target_in, self.padding)
+        width = real_width(self.target_out[chosen], self.padding)  # a start may be padding
         target_out = self.target_out[chosen, :width]
         return Batch(
             pairs=self.pairs[index],
@@ -65,17 +66,21 @@ class Batch:
         return replace(self, target_out=nothing, target_tokens=0)
 
 
-def collate(pairs: Integers, sources: IdStore, targets: IdStore, special: SpecialIds) -> Batch:
+def collate(
+    pairs: Integers, sources: IdStore, targets: IdStore, special: SpecialIds | Frame
+) -> Batch:
     """Put the pairs of a batch into tensors, on the CPU."""
-    target_pieces = [targets[int(pair)] for pair in pairs]
-    start, end = np.array([special.start]), np.array([special.end])
+    frame = Frame.of(special)
+    padding = frame.special.padding
+    rows = pairs.tolist()
+    target_pieces = [targets[pair].tolist() for pair in rows]
     return Batch(
         pairs=pairs,
-        source=pad_rows([np.append(sources[int(pair)], end) for pair in pairs], special.padding),
-        target_in=pad_rows([np.append(start, pieces) for pieces in target_pieces], special.padding),
-        target_out=pad_rows([np.append(pieces, end) for pieces in target_pieces], special.padding),
-        target_tokens=sum(pieces.size + ADDED_SYMBOLS for pieces in target_pieces),
-        padding=special.padding,
+        source=pad_rows([frame.source(sources[pair].tolist()) for pair in rows], padding),
+        target_in=pad_rows([frame.target_in(pieces) for pieces in target_pieces], padding),
+        target_out=pad_rows([frame.target_out(pieces) for pieces in target_pieces], padding),
+        target_tokens=sum(len(pieces) + 1 for pieces in target_pieces),  # and the end symbol
+        padding=padding,
     )
 
 
@@ -223,7 +228,7 @@ def pair_batches(
     targets: IdStore,
     *,
     budget: int,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     seed: int,
     shuffle: bool = True,
     redraw: Redraw | None = None,
@@ -236,7 +241,7 @@ def pair_batches(
         sources: pieces of each source, without special symbols, (N,).
         targets: the same of each target, (N,).
         budget: the most rows x longest row of each side, added symbols included.
-        special: ids of the symbols to add.
+        special: ids of the symbols to add, or the frame that they make.
         seed: 0 or more.
         shuffle: off for validation.
         redraw: makes each pair anew when it enters a batch.
@@ -246,18 +251,22 @@ def pair_batches(
     Raises:
         ValueError: there is no pair, or the sides differ in number.
     """
-    lengths: Lengths = PairLengths(sources, targets, added=ADDED_SYMBOLS)
+    frame = Frame.of(special)
+    added = np.array([[frame.source_added], [frame.target_added]])
+    lengths: Lengths = PairLengths(sources, targets, added=added)
+    ending = "" if added.max() == 1 else "-{}-{}".format(*added.flat)
 
     def stored(examples: Integers, rng: np.random.Generator) -> Batch:
-        batch = collate(examples, sources, targets, special)
+        batch = collate(examples, sources, targets, frame)
         return replace(batch, pairs=examples + first)
 
     if redraw is None:
-        plan = saved_plan(lengths, budget=budget, folder=folder, name="stored")
+        plan = saved_plan(lengths, budget=budget, folder=folder, name=f"stored{ending}")
         return Batches(plan, stored, seed=seed, shuffle=shuffle)
-    lengths = _Planned(lengths, redraw)
-    plan = saved_plan(lengths, budget=budget, folder=folder, name=f"redrawn-{redraw.name}")
-    made = _Redrawn((sources, targets), special, redraw, lengths, first)
+    lengths = _Planned(lengths, redraw, added)
+    name = f"redrawn-{redraw.name}{ending}"
+    plan = saved_plan(lengths, budget=budget, folder=folder, name=name)
+    made = _Redrawn((sources, targets), frame, redraw, lengths, first)
     return Batches(plan, made, seed=seed, shuffle=shuffle, fill=made.fill)
 
 
@@ -267,12 +276,12 @@ class _Redrawn:
     def __init__(
         self,
         stores: tuple[IdStore, IdStore],
-        special: SpecialIds,
+        frame: Frame,
         redraw: Redraw,
         planned: Lengths,
         first: int,
     ) -> None:
-        self._stores, self._special, self._redraw = stores, special, redraw
+        self._stores, self._frame, self._redraw = stores, frame, redraw
         self._planned, self._first = planned, first
 
     def __call__(self, examples: Integers, rng: np.random.Generator) -> Batch:
@@ -284,7 +293,8 @@ class _Redrawn:
 
     def fill(self, examples: Integers, rng: np.random.Generator) -> Batch:
         """Make pairs as long as planned, whatever they say: a batch to try whether it fits."""
-        room = (self._planned.at(examples) - ADDED_SYMBOLS).T.tolist()
+        added = np.array([self._frame.source_added, self._frame.target_added])
+        room = (self._planned.at(examples).T - added).tolist()
         long = [
             (self._repeated(source, most[0]), self._repeated(target, most[1]))
             for (_, source, target), most in zip(self._stored(examples), room, strict=True)
@@ -298,19 +308,19 @@ class _Redrawn:
         return ((pair, sources[pair], targets[pair]) for pair in examples.tolist())
 
     def _repeated(self, ids: NDArray[np.integer], length: int) -> list[int]:
-        return np.resize(ids if ids.size else self._special.end, length).tolist()
+        return np.resize(ids if ids.size else self._frame.special.end, length).tolist()
 
     def _batch(self, examples: Integers, drawn: Sequence[tuple[list[int], list[int]]]) -> Batch:
         sources, targets = (IdStore.from_sequences(side) for side in zip(*drawn, strict=True))
-        batch = collate(np.arange(examples.size), sources, targets, self._special)
+        batch = collate(np.arange(examples.size), sources, targets, self._frame)
         return replace(batch, pairs=examples + self._first)
 
 
 class _Planned:
     """Lengths that pairs may have once they are made anew."""
 
-    def __init__(self, stored: Lengths, redraw: Redraw) -> None:
-        self._stored, self._redraw = stored, redraw
+    def __init__(self, stored: Lengths, redraw: Redraw, added: Integers) -> None:
+        self._stored, self._redraw, self._added = stored, redraw, added
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -322,5 +332,5 @@ class _Planned:
         return self._room(self._stored.at(pairs), pairs)
 
     def _room(self, lengths: Integers, pairs: Integers) -> Integers:
-        bare = lengths - ADDED_SYMBOLS
-        return np.stack([self._redraw.planned(side, pairs) for side in bare]) + ADDED_SYMBOLS
+        bare = lengths - self._added
+        return np.stack([self._redraw.planned(side, pairs) for side in bare]) + self._added

@@ -176,13 +176,15 @@ class PairLengths:
     Args:
         sources: N sequences.
         targets: as many.
-        added: symbols that each side gains in a batch.
+        added: symbols that each side gains in a batch; where the sides differ, (2, 1).
 
     Raises:
         ValueError: the sides differ in number.
     """
 
-    def __init__(self, sources: IdStore, targets: IdStore, *, added: int) -> None:
+    def __init__(
+        self, sources: IdStore, targets: IdStore, *, added: int | NDArray[np.int64]
+    ) -> None:
         if len(sources) != len(targets):
             raise ValueError(
                 f"lengths: {len(sources)} sources and {len(targets)} targets make no batches"

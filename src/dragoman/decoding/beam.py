@@ -25,7 +25,7 @@ from dragoman.decoding.final_score import FinalScore
 from dragoman.decoding.growing import Choose, Step, grow
 from dragoman.decoding.hypothesis import Hypothesis, Symbols, items
 from dragoman.decoding.required import Demand, Needs, required_too_long
-from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session
+from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session, fed
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.trace import Happened, Observer, Stop
 from dragoman.errors import ConfigError
@@ -76,6 +76,7 @@ def search(
     hopeless, needs = _prospects(sentences, required)
     opened = Candidates.start(len(sentences), symbols.start)
     session, sentences, opened = _drop(session, sentences, opened, hopeless, fed=len(sentences))
+    session = fed(session, symbols.before) if sentences else session
     guide = Guide.start(config, symbols, ban, len(sentences), session.device, needs)
     history: list[Past] = []  # what was open after each step
     while sentences:

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import torch
 
-from dragoman.decoding.engine import decode
+from dragoman.data import Frame
+from dragoman.decoding.engine import decode, most_written
 from dragoman.decoding.engines import Engine, FusedEngine, TorchEngine
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.settings import BeamSearch
@@ -27,7 +28,7 @@ ROUNDS = 3  # of which the fastest counts
 
 def choose_engine(
     model: SequenceToSequence | Ensemble,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     *,
     engine: str = "auto",
     dtype: str = "auto",
@@ -41,7 +42,7 @@ def choose_engine(
 
     Args:
         model: on its device, in evaluation mode.
-        special: ids that are never text.
+        special: ids that are never text, or how they stand around a source and before a target.
         engine: ``auto``, ``torch`` or ``fused``.
         dtype: ``auto``, ``float32``, ``bfloat16``, ``float16``; with ``fused`` also ``int8``.
         say: is told what takes long.
@@ -97,7 +98,7 @@ def _is_faster(
     fused: FusedEngine,
     plain: TorchEngine,
     kind: str,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     say: Callable[[str], None],
 ) -> bool:
     """Look up which engine was faster, or measure it now."""
@@ -127,13 +128,14 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _seconds(engine: Engine, special: SpecialIds) -> float:
+def _seconds(engine: Engine, special: SpecialIds | Frame) -> float:
     """Time how long made-up sentences take; the first round, which compiles, does not count."""
-    taken = {special.padding, special.start, special.end, special.unknown}
-    piece = next(piece for piece in range(5) if piece not in taken)
-    most, longest = engine.model.max_source_length, engine.model.max_target_length
-    pieces = PIECES if most is None else max(1, min(PIECES, most - 1))
-    steps = STEPS if longest is None else min(STEPS, longest)
+    frame = Frame.of(special)
+    taken = {*frame.never_written, frame.special.end}
+    piece = next(piece for piece in range(len(taken) + 1) if piece not in taken)
+    most = engine.model.max_source_length
+    pieces = PIECES if most is None else max(1, min(PIECES, most - frame.source_added))
+    steps = min(STEPS, most_written(engine.model, frame))
     sources = [[piece] * pieces for _ in range(SENTENCES)]
     search = BeamSearch(beam=4, max_length=steps, min_length=steps)
     times: list[float] = []

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from dragoman.data import Frame
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, sample
@@ -47,7 +48,7 @@ def continue_texts(
         raise ValueError(f"{len(prompts)} prompts need as many seeds, not {len(seeds)}")
     model.eval()
     limits = [_limit(model, len(p), sampling, number) for number, p in enumerate(prompts, start=1)]
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    symbols = Symbols.of(Frame.of(special))
     found: list[Hypothesis | None] = [None] * len(prompts)
     for rows in _groups(prompts, limits, batch_tokens):
         pieces = [[special.start, *prompts[row]] for row in rows]

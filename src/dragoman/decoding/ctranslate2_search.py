@@ -73,11 +73,14 @@ class CTranslate2Engine:
     Args:
         model: ours, of the same weights; says what the ids are.
         loaded: the library's form of it.
+        added: how many symbols stand before and behind each source; the library adds them itself.
     """
 
-    def __init__(self, model: SequenceToSequence, loaded: CTranslate2Model) -> None:
+    def __init__(
+        self, model: SequenceToSequence, loaded: CTranslate2Model, added: tuple[int, int] = (0, 1)
+    ) -> None:
         self.model: SequenceToSequence | Ensemble = model
-        self.loaded = loaded
+        self.loaded, self.added, self._padding = loaded, added, model.padding
         self.workers = loaded.workers
         self.batch_tokens: int | None = 1024
 
@@ -112,11 +115,10 @@ class CTranslate2Engine:
             )
         if any(symbols.end in prefix for prefix in asked):
             raise ValueError("prefixes: one holds the end symbol")
+        bare = [self._bare(source) for source in sources]
         jobs = [
-            _Job(number, tuple(source[:-1]), tuple(prefix), min(limit, most))
-            for number, (source, prefix, limit) in enumerate(
-                zip(sources, asked, limits, strict=True)
-            )
+            _Job(number, source, tuple(prefix), min(limit, most))
+            for number, (source, prefix, limit) in enumerate(zip(bare, asked, limits, strict=True))
             if prefix_too_long(prefix, min(limit, most)) is None
         ]
         found: list[list[Hypothesis]] = [[] for _ in sources]
@@ -124,6 +126,12 @@ class CTranslate2Engine:
         for job, hypotheses in zip(jobs, answers, strict=True):
             found[job.number] = hypotheses
         return found
+
+    def _bare(self, source: Sequence[int]) -> Ids:
+        """Take off the symbols around a source; one that is empty without them is padding."""
+        before, after = self.added
+        nothing = not before + after and [*source] == [self._padding]
+        return () if nothing else tuple(source[before : len(source) - after])
 
 
 class _Run:

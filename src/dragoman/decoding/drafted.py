@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
+from dragoman.data import Frame
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.ctranslate2_search import CTranslate2Engine
 from dragoman.decoding.drafting import Drafts
-from dragoman.decoding.engine import Found, check_source_lengths, decode
+from dragoman.decoding.engine import Found, check_source_lengths, decode, most_written
 from dragoman.decoding.engines import Engine, FusedEngine, one_thread
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.judging import Drawing, Greedy
@@ -51,7 +52,7 @@ def decode_drafted(
     model: SequenceToSequence | Engine,
     sources: Sequence[Sequence[int]],
     config: BeamSearch | Sampling,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     speculation: Speculation,
     *,
     prefixes: Sequence[Sequence[int]] | None = None,
@@ -86,19 +87,21 @@ def decode_drafted(
     if not isinstance(large, EncoderDecoder):
         raise ModelError("model: it reads no source")
     _check(config, ban)
-    check_source_lengths(large, sources)
+    frame = Frame.of(special)
+    check_source_lengths(large, sources, frame)
     prefixes = [()] * len(sources) if prefixes is None else prefixes
-    _check_prefixes(prefixes, special.end, large.generator.table.size(0))
-    writer = Writer(config, special, speculation, ban)
+    _check_prefixes(prefixes, frame.special.end, large.generator.table.size(0))
+    writer = Writer(config, frame, speculation, ban)
     answers: list[Found] = []
     counts = DraftCounts()
     numbers = range(len(sources)) if seeds is None else seeds
     for source, prefix, seed in zip(sources, prefixes, numbers, strict=True):
-        limit = min(config.limit(len(source)), large.max_target_length or 1 << 30)
+        limit = min(config.limit(len(source)), most_written(large, frame))
         if refusal := prefix_too_long(prefix, limit):
             answers.append(refusal)
             continue
-        whole, task = [*source, special.end], writer.task((special.start,), limit, prefix)
+        whole = frame.source(source)
+        task = writer.task(frame.target_before, limit, prefix)
         with nullcontext() if isinstance(reader, TorchReader) else one_thread():
             answer, text = writer.write(reader.begin(whole, task.opening), whole, task, seed)
         counts += text.counts
@@ -153,27 +156,26 @@ class Writer:
 
     Args:
         config: greedy search or sampling.
-        special: ids that are never text.
+        special: ids that are never text, or how they stand around a source and before a target.
         speculation: who drafts.
         ban: phrases that may not come.
     """
 
     config: BeamSearch | Sampling
-    special: SpecialIds
+    special: SpecialIds | Frame
     speculation: Speculation
     ban: Ban | None = None
 
     def task(self, opening: Sequence[int], limit: int, prefix: Sequence[int] = ()) -> Task:
         """Say what is to be written of one text."""
-        end, length = self.special.end, self.speculation.length
+        end, length = Frame.of(self.special).special.end, self.speculation.length
         return Task(tuple(opening), tuple(prefix), limit, end, length)
 
     def write(
         self, reading: Reading, source: Sequence[int], task: Task, number: int
     ) -> tuple[list[Hypothesis], Draftwise]:
         """Write one text; give its hypotheses, at most one, and how it came about."""
-        never = (self.special.padding, self.special.start, self.special.unknown)
-        symbols = Symbols(self.special.start, self.special.end, never)
+        symbols = Symbols.of(Frame.of(self.special))
         drafter = self.speculation.drafts.begin(source, task.opening)
         if isinstance(self.config, Sampling):
             text = write(reading, drafter, Drawing(self.config, symbols, number), task)

@@ -174,8 +174,15 @@ class CopyDrafter:
 
 @dataclass(frozen=True, slots=True)
 class CopyDrafts:
-    """Drafts by copying, for models with one vocabulary on both sides; see ``Drafts``."""
+    """Drafts by copying, for models with one vocabulary on both sides; see ``Drafts``.
+
+    Args:
+        around: how many symbols stand before a source and after it; nobody copies them.
+    """
+
+    around: tuple[int, int] = (0, 1)
 
     def begin(self, source: Sequence[int], opening: Sequence[int]) -> Drafter:
         """Take the source without its end symbol, or the prompt without its start symbol."""
-        return CopyDrafter((*source[:-1], *opening[1:]))
+        before, after = self.around
+        return CopyDrafter((*source[before : max(before, len(source) - after)], *opening[1:]))

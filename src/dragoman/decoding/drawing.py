@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from dragoman.data import group_by_length, pad_rows
-from dragoman.decoding.engine import check_source_lengths
+from dragoman.data import Frame, group_by_length, pad_rows
+from dragoman.decoding.engine import check_source_lengths, most_written
 from dragoman.decoding.ensemble import Ensemble, begin_session
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.model_session import ModelSession
 from dragoman.decoding.sampling import Sampling, sample
-from dragoman.decoding.session import Session
+from dragoman.decoding.session import Session, fed
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
@@ -20,7 +20,7 @@ def draw_translations(
     model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     sampling: Sampling,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     *,
     seeds: Sequence[Sequence[int]],
     batch_tokens: int = 4096,
@@ -34,7 +34,7 @@ def draw_translations(
         model: is run in evaluation mode.
         sources: bare piece ids, without the end symbol.
         sampling: how to draw.
-        special: ids that are never text.
+        special: ids that are never text, or how they stand around a source and before a target.
         seeds: for each source, numbers from 0 up, one for each translation that is drawn of it.
         batch_tokens: most source slots in a batch; a source counts once for each translation.
 
@@ -49,18 +49,18 @@ def draw_translations(
     if len(seeds) != len(sources):
         raise ValueError(f"{len(sources)} sources need as many lists of seeds, not {len(seeds)}")
     model.eval()
-    check_source_lengths(model, sources)
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
-    most = model.max_target_length or 1 << 30
+    frame = Frame.of(special)
+    check_source_lengths(model, sources, frame)
+    symbols, most = Symbols.of(frame), most_written(model, frame)
     limits = [min(sampling.limit(len(source)), most) for source in sources]
     draws = [(row, place) for row, each in enumerate(seeds) for place in range(len(each))]
     found: dict[tuple[int, int], Hypothesis] = {}
-    lengths = np.array([len(sources[row]) + 1 for row, _ in draws], np.int64)
+    lengths = np.array([len(sources[row]) + frame.source_added for row, _ in draws], np.int64)
     for group in group_by_length(lengths, batch_tokens):
         chosen = [draws[int(number)] for number in group]
         rows = [row for row, _ in chosen]
         answers = sample(
-            _begin(model, sources, rows, special.end),
+            _begin(model, sources, rows, frame),
             sampling,
             symbols,
             [limits[row] for row in rows],
@@ -75,13 +75,13 @@ def _begin(
     model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     rows: Sequence[int],
-    end: int,
+    frame: Frame,
 ) -> Session:
     """Encode each source that ``rows`` names once, and repeat it as often as it is named."""
     named = sorted(set(rows))
-    ids = [[*sources[row], end] for row in named]
+    ids = [frame.source(sources[row]) for row in named]
     source = pad_rows(ids, model.padding).to(next(model.parameters()).device)
-    session = begin_session(model, source, ModelSession.start)
+    session = fed(begin_session(model, source, ModelSession.start), frame.target_before[:-1])
     places = {row: place for place, row in enumerate(named)}
     chosen = torch.tensor([places[row] for row in rows], device=session.device)
     return session.select(chosen, chosen)

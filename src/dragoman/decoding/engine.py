@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-from dragoman.data import group_by_length
+from dragoman.data import Frame, group_by_length
 from dragoman.decoding.constraints import Ban
 from dragoman.decoding.covering import check_coverage
 from dragoman.decoding.engines import Engine, TorchEngine, one_thread
@@ -25,7 +25,7 @@ def decode(
     model: SequenceToSequence | Ensemble | Engine,
     sources: Sequence[Sequence[int]],
     config: BeamSearch,
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     *,
     batch_tokens: int = 4096,
     prefixes: Sequence[Sequence[int]] | None = None,
@@ -42,7 +42,7 @@ def decode(
         model: is run in evaluation mode; or an engine that has one.
         sources: bare piece ids, without the end symbol.
         config: how to search.
-        special: ids that are never text.
+        special: ids that are never text, or how they stand around a source and before a target.
         batch_tokens: most source slots in a batch; an engine may be faster with fewer.
         prefixes: ids that each translation must begin with; may be empty.
         ban: phrases that come in no translation.
@@ -61,18 +61,19 @@ def decode(
         engine.model.eval()
     if config.coverage:
         check_coverage(engine.model)
-    check_source_lengths(engine.model, sources)
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
+    frame = Frame.of(special)
+    check_source_lengths(engine.model, sources, frame)
+    symbols = Symbols.of(frame)
     asked = [()] * len(sources) if prefixes is None else prefixes
     demands = [None] * len(sources) if required is None else required
-    most = engine.model.max_target_length
+    most = most_written(engine.model, frame)
     found: list[Found] = [[] for _ in sources]
 
     def search(rows: Sequence[int]) -> None:
-        limits = [min(config.limit(len(sources[row])), most or 1 << 30) for row in rows]
+        limits = [min(config.limit(len(sources[row])), most) for row in rows]
         wanted = [asked[row] for row in rows]
         answers = engine.search(
-            [[*sources[row], special.end] for row in rows],
+            [frame.source(sources[row]) for row in rows],
             config,
             symbols,
             limits,
@@ -127,7 +128,7 @@ def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], work
 
 
 def check_source_lengths(
-    model: SequenceToSequence | Ensemble, sources: Sequence[Sequence[int]]
+    model: SequenceToSequence | Ensemble, sources: Sequence[Sequence[int]], frame: Frame
 ) -> None:
     """See that every source fits the model, before any is run.
 
@@ -136,8 +137,14 @@ def check_source_lengths(
     """
     limit = model.max_source_length
     for number, source in enumerate(sources):
-        if limit is not None and len(source) + 1 > limit:
+        if limit is not None and len(source) + frame.source_added > limit:
             raise ValueError(
-                f"source {number}: {len(source) + 1} pieces with the end symbol, the model has "
-                f"{limit} positions"
+                f"source {number}: {len(source) + frame.source_added} pieces with the end symbol, "
+                f"the model has {limit} positions"
             )
+
+
+def most_written(model: SequenceToSequence | Ensemble, frame: Frame) -> int:
+    """Say how many pieces the positions of a model allow a target, the end symbol included."""
+    limit = model.max_target_length
+    return 1 << 30 if limit is None else limit + 1 - frame.target_added

@@ -173,7 +173,7 @@ class FusedEngine:
             session = FusedSession(self.packed, sources, room, width=config.beam)
             others = (wishes.get(name) for name in ("ban", "observer", "required"))
             asked = any(wishes.get("prefixes") or ()) or any(each is not None for each in others)
-            if is_plain(config) and not asked:
+            if is_plain(config) and not asked and not symbols.before:
                 return fused_search(session, config, symbols, limits)
             return search(session, config, symbols, limits, **wishes)
         finally:

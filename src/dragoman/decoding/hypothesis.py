@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from dragoman.data import Frame
+
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
@@ -15,11 +17,19 @@ class Symbols:
         start: is fed first and never returned.
         end: ends a hypothesis.
         banned: are never chosen, such as padding; the other probabilities stay as they are.
+        before: are fed before the start, what they say is not asked for.
     """
 
     start: int
     end: int
     banned: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, frame: Frame) -> "Symbols":
+        """Take those of a model."""
+        *before, start = frame.target_before
+        return cls(start, frame.special.end, frame.never_written, tuple(before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 
 import torch
 
+from dragoman.data import Frame
 from dragoman.decoding.best_pieces import best_pieces
 from dragoman.decoding.engine import check_source_lengths
 from dragoman.decoding.engines import TorchEngine
 from dragoman.decoding.ensemble import Ensemble
 from dragoman.decoding.hypothesis import Symbols, items
-from dragoman.decoding.session import Session
+from dragoman.decoding.session import Session, fed
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
@@ -36,6 +37,7 @@ def next_pieces(
     """
     if session.sentences != 1 or count < 1:
         raise ValueError(f"{session.sentences} sentences and {count} pieces, not 1 and some")
+    session = fed(session, symbols.before)
     log_probs, session = session.step(torch.tensor([symbols.start], device=session.device))
     for piece in beginning:
         log_probs, session = session.step(torch.tensor([piece], device=session.device))
@@ -48,7 +50,7 @@ def next_pieces(
 def next_pieces_of(
     model: SequenceToSequence | Ensemble,
     source: Sequence[int],
-    special: SpecialIds,
+    special: SpecialIds | Frame,
     beginning: Sequence[int],
     count: int,
 ) -> list[tuple[int, float]]:
@@ -57,7 +59,7 @@ def next_pieces_of(
     Args:
         model: is run in evaluation mode.
         source: bare piece ids, without the end symbol.
-        special: ids that are never text.
+        special: ids that are never text, or how they stand around a source and before a target.
         beginning: ids of the translation that come first.
         count: most pieces.
 
@@ -65,7 +67,7 @@ def next_pieces_of(
         ValueError: the source is longer than the positions of the model.
     """
     model.eval()
-    check_source_lengths(model, [source])
-    symbols = Symbols(special.start, special.end, (special.padding, special.start, special.unknown))
-    session = TorchEngine(model).start([[*source, special.end]])
-    return next_pieces(session, symbols, beginning, count)
+    frame = Frame.of(special)
+    check_source_lengths(model, [source], frame)
+    session = TorchEngine(model).start([frame.source(source)])
+    return next_pieces(session, Symbols.of(frame), beginning, count)

@@ -7,7 +7,8 @@ Shapes: S sentences, W rows each, R = S·W rows, V vocabulary. Row w of sentence
 ids and indices are int64 and lie on the device of the session.
 """
 
-from typing import Protocol, Self, runtime_checkable
+from collections.abc import Iterable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -61,3 +62,13 @@ class CoveringSession(Protocol):
     def coverage(self, beta: float) -> Tensor:
         """Give the coverage penalty of each row fed in the last step, (R,) on the CPU."""
         ...
+
+
+S = TypeVar("S", bound=Session)
+
+
+def fed(session: S, ids: Iterable[int]) -> S:
+    """Feed every row the same ids, whatever the model says of what should follow them."""
+    for each in ids:
+        _, session = session.step(torch.full((session.sentences,), each, device=session.device))
+    return session

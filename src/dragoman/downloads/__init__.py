@@ -16,6 +16,7 @@ from dragoman.downloads.fetching import Patience
 from dragoman.downloads.getting import get_corpus
 from dragoman.downloads.label import complete_files, data_table
 from dragoman.downloads.record import Archive, Copy, Piece, PublicCorpus
+from dragoman.downloads.unpacking import unpack
 
 __all__ = [
     "CATALOGUE",
@@ -37,4 +38,5 @@ __all__ = [
     "data_table",
     "find_corpus",
     "get_corpus",
+    "unpack",
 ]

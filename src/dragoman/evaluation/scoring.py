@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dragoman.data import group_by_length, pad_rows
+from dragoman.data import Frame, group_by_length, pad_rows
 from dragoman.decoding import Ensemble
 from dragoman.errors import ModelError
 from dragoman.models import SequenceToSequence
+from dragoman.tokenization import SpecialIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,8 @@ def score_targets(
     model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
+    special: SpecialIds | Frame,
     *,
-    start: int,
-    end: int,
     batch_tokens: int = 4096,
 ) -> list[TargetScore]:
     """Score given targets, piece by piece, by teacher forcing.
@@ -57,8 +57,7 @@ def score_targets(
         model: is run in evaluation mode.
         sources: bare piece ids.
         targets: bare piece ids, as many.
-        start: id that begins a target.
-        end: id that ends a source and a target.
+        special: ids that are never text, or how they stand around a source and before a target.
         batch_tokens: most slots in a batch; the result does not depend on it.
 
     Returns:
@@ -68,18 +67,23 @@ def score_targets(
         ModelError: a side is longer than the positions of the model.
     """
     model.eval()
-    _check_lengths(model, sources, targets)
+    frame = Frame.of(special)
+    _check_lengths(model, sources, targets, frame)
     device = next(model.parameters()).device
-    lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
+    lengths = [
+        max(len(s) + frame.source_added, len(t) + frame.target_added)
+        for s, t in zip(sources, targets, strict=True)
+    ]
     scores: list[TargetScore | None] = [None] * len(lengths)
     for group in group_by_length(np.array(lengths), batch_tokens):
         rows = [int(row) for row in group]
-        source = pad_rows([[*sources[row], end] for row in rows], model.padding).to(device)
-        target_in = pad_rows([[start, *targets[row]] for row in rows], model.padding).to(device)
-        target_out = pad_rows([[*targets[row], end] for row in rows], model.padding).to(device)
-        found = target_log_probs(model(source, target_in), target_out).cpu().numpy()
+        source = pad_rows([frame.source(sources[row]) for row in rows], model.padding)
+        target_in = pad_rows([frame.target_in(targets[row]) for row in rows], model.padding)
+        target_out = pad_rows([frame.target_out(targets[row]) for row in rows], model.padding)
+        logits = model(source.to(device), target_in.to(device))
+        found = target_log_probs(logits, target_out.to(device)).cpu().numpy()
         for row, log_probs in zip(rows, found, strict=True):
-            real = log_probs[: len(targets[row]) + 1]
+            real = log_probs[frame.target_added - 1 :][: len(targets[row]) + 1]
             scores[row] = TargetScore(tuple(float(value) for value in real))
     return [score for score in scores if score is not None]
 
@@ -88,16 +92,17 @@ def _check_lengths(
     model: SequenceToSequence | Ensemble,
     sources: Sequence[Sequence[int]],
     targets: Sequence[Sequence[int]],
+    frame: Frame,
 ) -> None:
-    for side, rows, limit in (
-        ("source", sources, model.max_source_length),
-        ("target", targets, model.max_target_length),
+    for side, rows, added, limit in (
+        ("source", sources, frame.source_added, model.max_source_length),
+        ("target", targets, frame.target_added, model.max_target_length),
     ):
         for number, row in enumerate(rows, start=1):
-            if limit is not None and len(row) + 1 > limit:
+            if limit is not None and len(row) + added > limit:
                 raise ModelError(
-                    f"{side} {number}: {len(row) + 1} pieces with the end symbol, the model has "
-                    f"{limit} positions; shorten it"
+                    f"{side} {number}: {len(row) + added} pieces with the end symbol, the model "
+                    f"has {limit} positions; shorten it"
                 )
 
 

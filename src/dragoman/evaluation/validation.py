@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.data import Frame
 from dragoman.decoding import BeamSearch, NoRoom, decode
 from dragoman.evaluation.metrics import MetricName, Score, corpus_score
 from dragoman.evaluation.scoring import perplexity, score_targets
@@ -56,6 +57,7 @@ class Validator:
         search: how translations are made.
         metrics: computed on them.
         batch_tokens: most slots in a batch.
+        frame: what stands around sources and before targets; as in the paper unless given.
     """
 
     sources: Sequence[Sequence[int]]
@@ -65,16 +67,15 @@ class Validator:
     search: BeamSearch
     metrics: Sequence[MetricName]
     batch_tokens: int = 4096
+    frame: Frame | None = None
 
     def __call__(self, model: SequenceToSequence) -> Validation:
         """Score a model as it is."""
-        special = self.tokenizer.special
         scored = score_targets(
             model,
             self.sources,
             self.targets,
-            start=special.start,
-            end=special.end,
+            self.frame or self.tokenizer.special,
             batch_tokens=self.batch_tokens,
         )
         pieces = sum(len(score.log_probs) for score in scored)
@@ -82,9 +83,8 @@ class Validator:
         return Validation(loss, self._metrics(model) if self.metrics else ())
 
     def _metrics(self, model: SequenceToSequence) -> tuple[Score, ...]:
-        found = decode(
-            model, self.sources, self.search, self.tokenizer.special, batch_tokens=self.batch_tokens
-        )
+        special = self.frame or self.tokenizer.special
+        found = decode(model, self.sources, self.search, special, batch_tokens=self.batch_tokens)
         best = [() if isinstance(f, NoRoom) or not f else f[0].ids for f in found]
         texts = self.tokenizer.decode_many(best)
         return tuple(corpus_score(metric, texts, self.references) for metric in self.metrics)

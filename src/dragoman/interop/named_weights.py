@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from dragoman.errors import ModelError
+from dragoman.models import Sinusoidal
+from dragoman.nn import sinusoids
 
 Array = NDArray[np.float32]
 
@@ -53,3 +56,9 @@ class NamedWeights:
         if self._left:
             names = ", ".join(sorted(self._left)[:3])
             raise ModelError(f"{form} has no place for {len(self._left)} weights: {names} ...")
+
+
+def added_sinusoids(positions: Sinusoidal, rows: int, width: int) -> Tensor:
+    """Make the table that a model without one adds: float32, (rows, width)."""
+    places = torch.arange(rows) + positions.first
+    return sinusoids(places, width, layout=positions.layout, rate=positions.rate).float()

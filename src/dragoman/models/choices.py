@@ -22,10 +22,14 @@ class Sinusoidal:
 
     Args:
         layout: sines and cosines ``interleaved`` as in the paper, or in two ``halves``.
+        first: position of the first piece; 1 in models of OpenNMT.
+        rate: how wavelengths grow: as in the ``paper``, or as in the code of ``tensor2tensor``.
     """
 
     kind: Literal["sinusoidal"] = "sinusoidal"
     layout: Literal["interleaved", "halves"] = "interleaved"
+    first: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    rate: Literal["paper", "tensor2tensor"] = "paper"
 
 
 @record

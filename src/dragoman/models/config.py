@@ -24,6 +24,7 @@ from dragoman.models.choices import (
 )
 from dragoman.models.impossible import impossible_choices
 
+Ids = tuple[Annotated[int, Field(ge=0)], ...]
 Layers = Annotated[int, Field(ge=1, le=1_000)]
 
 
@@ -52,6 +53,8 @@ class ModelConfig:
         feedforward_dropout: inside the position-wise networks; none in the paper.
         attention: how queries find keys.
         attention_bias: whether attention projections add a bias; not in the paper.
+        attention_output_bias: the same of the last of them, which joins the heads; unset means as
+            ``attention_bias``. Qwen2 has biases before the heads only.
         norm: ``layer`` (3.1), or ``rms`` (Zhang and Sennrich 2019, arXiv 1910.07467).
         norm_order: where the norm stands: ``post`` as in the paper, or ``pre``.
         final_norm: a norm after each stack; unset means only with ``pre``.
@@ -61,6 +64,8 @@ class ModelConfig:
         tied: which tables are one: ``all`` three (3.4), ``output`` with target, ``input``s of
             source and target, or ``none``; unset means all, or output when the vocabularies differ.
         embedding_width: width of the tables, when it is not d_model.
+        embedding_projection: where a table of another width comes to that of the model: ``first``,
+            or ``last``, after positions, segments and norm, as in ALBERT; encoder-only.
         embedding_scale: whether embeddings are multiplied by sqrt(d_model), as in the paper.
         embedding_norm: a norm after the sum of embedding and position, as in BERT.
         output_bias: whether every piece has a bias in the output; not in the paper.
@@ -76,7 +81,11 @@ class ModelConfig:
         vocabulary: pieces of the source side, or of both when joint; set from the tokenizer.
         target_vocabulary: pieces of the target side when it has a vocabulary of its own.
         padding: id of the padding piece.
-        starts_with_padding: targets start with the padding piece, as in Marian and T5.
+        starts_with_padding: targets start with the padding piece, as in Marian and T5; a language
+            model reads it like any other, as GPT-2 has none of its own.
+        source_before: ids in front of every source, as in BART; unset means none.
+        source_after: ids behind every source; unset means the end symbol.
+        target_before: ids that every target begins with; unset means the start symbol.
 
     Raises:
         ConfigError: choices that exclude each other, all at once.
@@ -100,6 +109,7 @@ class ModelConfig:
     feedforward_dropout: Chance = 0.0
     attention: AttentionChoice = Softmax()
     attention_bias: bool = False
+    attention_output_bias: bool | None = None
     norm: Literal["layer", "rms"] = "layer"
     norm_order: Literal["post", "pre"] = "post"
     final_norm: bool | None = None
@@ -108,6 +118,7 @@ class ModelConfig:
     decoder_positions: Positions | None = None
     tied: Literal["all", "output", "input", "none"] | None = None
     embedding_width: Size | None = None
+    embedding_projection: Literal["first", "last"] = "first"
     embedding_scale: bool = True
     embedding_norm: bool = False
     output_bias: bool = False
@@ -121,6 +132,9 @@ class ModelConfig:
     target_vocabulary: Size | None = None
     padding: Annotated[int, Field(ge=0)] = 0
     starts_with_padding: bool = False
+    source_before: Ids | None = None
+    source_after: Ids | None = None
+    target_before: Annotated[Ids, Field(min_length=1)] | None = None
 
     def __post_init__(self) -> None:
         """Check what no single field can."""
@@ -141,9 +155,21 @@ class ModelConfig:
         return math.ceil(2 * self.d_ff // 3 / self.multiple_of) * self.multiple_of
 
     @property
+    def input_width(self) -> int:
+        """Width of what positions are added to."""
+        late = self.embedding_projection == "last"
+        return self.embedding_width or self.d_model if late else self.d_model
+
+    @property
     def has_final_norm(self) -> bool:
         """Whether each stack ends with a norm of its own."""
         return self.norm_order == "pre" if self.final_norm is None else self.final_norm
+
+    @property
+    def has_attention_output_bias(self) -> bool:
+        """Whether what joins the heads adds a bias."""
+        own = self.attention_output_bias
+        return self.attention_bias if own is None else own
 
     @property
     def has_feedforward_bias(self) -> bool:
@@ -163,6 +189,14 @@ class ModelConfig:
         return (
             self.attention.scale if isinstance(self.attention, Softmax | Local | Sparse) else None
         )
+
+    @property
+    def added_symbols(self) -> tuple[int, int]:
+        """How many ids stand around a source, and before a target."""
+        source = len(self.source_before or ()) + (
+            1 if self.source_after is None else len(self.source_after)
+        )
+        return source, 1 if self.target_before is None else len(self.target_before)
 
     @property
     def max_length(self) -> int | None:

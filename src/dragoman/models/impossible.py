@@ -28,6 +28,7 @@ def impossible_choices(config: "ModelConfig") -> list[Mistake]:
         *_attention(config),
         *_tables(config),
         *_stacks(config),
+        *_frames(config),
         *_heads_of_encoders(config),
     ]
 
@@ -66,13 +67,20 @@ def _positions(config: "ModelConfig") -> Iterator[Mistake]:
         ("positions", config.positions),
         ("decoder_positions", config.decoder_positions),
     ):
-        if isinstance(positions, Sinusoidal) and config.d_model % 2:
+        if isinstance(positions, Sinusoidal) and config.input_width != config.d_model:
+            if config.input_width % 2:
+                problem = f"{config.input_width} is odd, and sinusoids come in pairs"
+                yield Mistake("embedding_width", problem, f"try {config.input_width + 1}")
+        elif isinstance(positions, Sinusoidal) and config.d_model % 2:
             problem = f"{config.d_model} is odd, and sinusoids come in pairs"
             # Even, and shared evenly by the heads.
             step = math.lcm(2, config.heads if config.d_k is None else 1)
             below = config.d_model // step * step
             near = " or ".join(str(width) for width in (below, below + step) if width)
             yield Mistake("d_model", problem, f"try {near}")
+        elif isinstance(positions, Sinusoidal) and config.d_model < 4 and positions.rate != "paper":
+            problem = f"{positions.rate} needs two pairs, and d_model is {config.d_model}"
+            yield Mistake(f"{name}.rate", problem, "set it to paper")
         elif isinstance(positions, Rotary) and config.head_width % 2:
             problem = f"rotary positions turn pairs, and a head is {config.head_width} wide"
             yield Mistake(name, problem, f"set d_k = {config.head_width + 1}")
@@ -96,6 +104,13 @@ def _tables(config: "ModelConfig") -> Iterator[Mistake]:
     if config.target_vocabulary is not None and config.tied in ("all", "input"):
         problem = f"{config.tied} needs one vocabulary for both sides"
         yield Mistake("tied", problem, "set tokenizer.joint = true, or try output")
+    if config.embedding_projection == "last":
+        if config.architecture != "encoder-only" or config.images is not None:
+            problem = "last is for encoder-only models of text"
+            yield Mistake("embedding_projection", problem, "leave it out")
+        if config.embedding_width is None:
+            problem = "last projects tables of a width of their own"
+            yield Mistake("embedding_projection", problem, "set embedding_width")
     if config.images is None:
         return
     if config.segments:
@@ -120,6 +135,23 @@ def _stacks(config: "ModelConfig") -> Iterator[Mistake]:
     if config.initialization == "deepnorm" and config.norm_order == "pre":
         problem = "deepnorm is for norms after the sum"
         yield Mistake("initialization", problem, 'set norm_order = "post", or try depth-scaled')
+
+
+def _frames(config: "ModelConfig") -> Iterator[Mistake]:
+    vocabularies = {
+        "source_before": config.vocabulary,
+        "source_after": config.vocabulary,
+        "target_before": config.target_vocabulary or config.vocabulary,
+    }
+    for name, size in vocabularies.items():
+        ids: tuple[int, ...] | None = getattr(config, name)
+        if ids is None:
+            continue
+        if config.architecture != "encoder-decoder":
+            yield Mistake(name, "is for encoder-decoder", "leave it out")
+        elif size is not None and max(ids, default=0) >= size:
+            problem = f"{max(ids)} is no id of a vocabulary of {size:,}"
+            yield Mistake(name, problem, f"ids are 0 to {size - 1}")
 
 
 def _heads_of_encoders(config: "ModelConfig") -> Iterator[Mistake]:

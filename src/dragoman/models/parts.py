@@ -48,10 +48,10 @@ def build_added_positions(
 ) -> SinusoidalPositions | LearnedPositions | None:
     """Build the part that is added to embeddings; None where positions live in attention."""
     match positions:
-        case Sinusoidal(layout=layout):
-            return SinusoidalPositions(config.d_model, layout=layout)
+        case Sinusoidal(layout=layout, first=first, rate=rate):
+            return SinusoidalPositions(config.input_width, layout=layout, first=first, rate=rate)
         case Learned(max_length=max_length):
-            return LearnedPositions(max_length, config.d_model)
+            return LearnedPositions(max_length, config.input_width)
         case Shaw() | T5() | Rotary() | Alibi() | NoPositions():
             return None
 
@@ -122,6 +122,7 @@ def build_softmax_attention(
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         scale=config.attention_scale,
         dropout=config.attention_dropout,
         kernel=kernel,
@@ -139,6 +140,7 @@ def build_linear_attention(config: ModelConfig, *, causal: bool) -> LinearAttent
         d_k=config.d_k,
         d_v=config.d_v,
         bias=config.attention_bias,
+        output_bias=config.attention_output_bias,
         causal=causal,
     )
 
@@ -163,10 +165,11 @@ def build_residual(config: ModelConfig, *, decoder: bool = False) -> Residual:
     return Residual(norm, dropout=config.dropout, order=config.norm_order, scale=scale)
 
 
-def build_norm(config: ModelConfig) -> LayerNorm | RMSNorm:
-    """Build one norm."""
+def build_norm(config: ModelConfig, width: int | None = None) -> LayerNorm | RMSNorm:
+    """Build one norm, of the width of the model unless another is given."""
+    width = config.d_model if width is None else width
     match config.norm:
         case "layer":
-            return LayerNorm(config.d_model, eps=config.norm_eps)
+            return LayerNorm(width, eps=config.norm_eps)
         case "rms":
-            return RMSNorm(config.d_model, eps=config.norm_eps)
+            return RMSNorm(width, eps=config.norm_eps)

@@ -86,6 +86,7 @@ def _build_causal_lm(config: ModelConfig) -> CausalLM:
         build_decoder(config, cross_attention=False),
         build_generator(config, embedding),
         padding=config.padding,
+        starts_with_padding=config.starts_with_padding,
     )
 
 
@@ -101,8 +102,10 @@ def _build_encoder_only(config: ModelConfig) -> EncoderOnly:
     head: PieceHead | ClassHead | PooledHead | TagHead | None
     if config.head == "pieces":
         activation = ACTIVATIONS[config.activation or "gelu"]
-        generator = build_generator(config, embedding)
-        head = PieceHead(config.d_model, activation, build_norm(config), generator)
+        width, late = embedding.table.size(1), config.embedding_projection == "last"
+        width = width if late else config.d_model
+        norm, generator = build_norm(config, width), build_generator(config, embedding, width)
+        head = PieceHead(config.d_model, activation, norm, generator, width=width)
     else:
         head = build_class_head(config)
     inputs = build_input(config, embedding, config.positions)
@@ -114,34 +117,42 @@ def build_embedding(config: ModelConfig, *, target: bool = False) -> Embedding:
     if config.vocabulary is None:
         raise ConfigError("vocabulary", "is not set", "take it from the tokenizer: tokenizer.size")
     other = config.target_vocabulary if target else None
-    width = None if config.embedding_width == config.d_model else config.embedding_width
+    width = None if config.embedding_width == config.input_width else config.embedding_width
     return Embedding(
         config.vocabulary if other is None else other,
-        config.d_model,
+        config.input_width,
         width=width,
         scaled=config.embedding_scale,
     )
 
 
-def build_generator(config: ModelConfig, embedding: Embedding) -> Generator:
-    """Build the way back from vectors to pieces, over the table of ``embedding`` unless untied."""
+def build_generator(
+    config: ModelConfig, embedding: Embedding, width: int | None = None
+) -> Generator:
+    """Build the way back from vectors to pieces, over the table of ``embedding`` unless untied.
+
+    The vectors have the width of the model unless another is given.
+    """
+    width = config.d_model if width is None else width
     table = embedding.table
     if config.tied in ("none", "input"):
         table = nn.Parameter(torch.empty_like(table))
-    narrow = table.size(1) != config.d_model
-    return Generator(table, d_model=config.d_model if narrow else None, bias=config.output_bias)
+    narrow = table.size(1) != width
+    return Generator(table, d_model=width if narrow else None, bias=config.output_bias)
 
 
 def build_input(config: ModelConfig, embedding: Embedding, positions: Positions) -> InputLayer:
     """Build embedding plus position (section 3.5)."""
-    segments = None
+    width, segments = config.input_width, None
     if config.segments:
-        segments = nn.Parameter(torch.empty(config.segments, config.d_model))
+        segments = nn.Parameter(torch.empty(config.segments, width))
+    late = config.embedding_projection == "last"
     return InputLayer(
         embedding,
         build_added_positions(config, positions),
-        norm=build_norm(config) if config.embedding_norm else None,
+        norm=build_norm(config, width) if config.embedding_norm else None,
         segments=segments,
+        projection=nn.Linear(width, config.d_model) if late else None,
         dropout=config.dropout,
     )
 

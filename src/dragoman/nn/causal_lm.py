@@ -21,13 +21,22 @@ class CausalLM(nn.Module):
         decoder: a stack of layers without a source, whose self-attention is causal.
         generator: vectors to logits.
         padding: id of the padding piece.
+        starts_with_padding: whether the padding piece is a piece of texts too, such as what they
+            start with; it is then read like any other. On the right no real piece sees it anyway.
     """
 
     def __init__(
-        self, input: InputLayer, decoder: Decoder, generator: Generator, *, padding: int
+        self,
+        input: InputLayer,
+        decoder: Decoder,
+        generator: Generator,
+        *,
+        padding: int,
+        starts_with_padding: bool = False,
     ) -> None:
         super().__init__()
-        self.input, self.decoder, self.generator, self.padding = input, decoder, generator, padding
+        self.input, self.decoder, self.generator = input, decoder, generator
+        self.padding, self.starts_with_padding = padding, starts_with_padding
 
     @property
     def max_length(self) -> int | None:
@@ -40,7 +49,8 @@ class CausalLM(nn.Module):
 
     def hidden(self, ids: Tensor) -> Tensor:
         """Run the stack over ids (B, T); returns hidden states (B, T, D)."""
-        return self.decoder(self.input(ids), visible=padding_mask(ids, self.padding))
+        visible = None if self.starts_with_padding else padding_mask(ids, self.padding)
+        return self.decoder(self.input(ids), visible=visible)
 
     def start(self, sequences: int) -> DecoderCache:
         """Begin to write ``sequences`` texts piece by piece."""

@@ -1,6 +1,7 @@
 """The encoder alone, with what reads its output: pieces, a class, or tags (arXiv 1810.04805).
 
-Shapes: B sequences, S positions, D model width, V vocabulary, C classes.
+Shapes: B sequences, S positions, D model width, W width of the table of pieces, V vocabulary, C
+classes.
 """
 
 from collections.abc import Callable
@@ -23,6 +24,7 @@ class PieceHead(nn.Module):
         activation: of the layer.
         norm: after the layer.
         generator: vectors to logits.
+        width: of what the layer gives, W; D unless given.
     """
 
     def __init__(
@@ -31,9 +33,11 @@ class PieceHead(nn.Module):
         activation: Callable[[Tensor], Tensor],
         norm: nn.Module,
         generator: Generator,
+        *,
+        width: int | None = None,
     ) -> None:
         super().__init__()
-        self.layer = nn.Linear(d_model, d_model)
+        self.layer = nn.Linear(d_model, d_model if width is None else width)
         self.activation, self.norm, self.generator = activation, norm, generator
 
     def forward(self, hidden: Tensor) -> Tensor:
@@ -41,7 +45,7 @@ class PieceHead(nn.Module):
         return self.generator(self.transform(hidden))
 
     def transform(self, hidden: Tensor) -> Tensor:
-        """Map (..., D) to what the table is compared with, (..., D)."""
+        """Map (..., D) to what the table is compared with, (..., W)."""
         return self.norm(self.activation(self.layer(hidden)))
 
 

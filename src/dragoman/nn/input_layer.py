@@ -1,6 +1,7 @@
 """Embedding plus position: what the first layer of a stack reads (sections 3.4, 3.5, 5.4).
 
-Shapes: B sentences, L positions, D model width.
+Shapes: B sentences, L positions, D model width, W width of the vectors that are added up (D unless
+they are projected afterwards).
 """
 
 from typing import Protocol
@@ -28,11 +29,13 @@ class InputLayer(nn.Module):
     """Embedding plus position, with dropout on the sum.
 
     Args:
-        embedding: ids (B, L) to vectors (B, L, D).
+        embedding: ids (B, L) to vectors (B, L, W).
         positions: adds encodings; None where attention itself tells positions apart, or nothing.
         norm: applied to the sum, as in BERT (arXiv 1810.04805); not in the paper.
-        segments: a learned vector (count, D) for each kind of segment that a piece may lie in, as
+        segments: a learned vector (count, W) for each kind of segment that a piece may lie in, as
             in BERT; none in the paper.
+        projection: maps what comes out of all that, (B, L, W), to (B, L, D), as in ALBERT (arXiv
+            1909.11942); none in the paper.
         dropout: chance in [0, 1) that an element of the sum is dropped in training.
     """
 
@@ -43,11 +46,12 @@ class InputLayer(nn.Module):
         *,
         norm: nn.Module | None = None,
         segments: nn.Parameter | None = None,
+        projection: nn.Module | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.embedding, self.positions, self.norm = embedding, positions, norm
-        self.segments = segments
+        self.segments, self.projection = segments, projection
         self.dropout = Dropout(dropout)
 
     @property
@@ -67,4 +71,5 @@ class InputLayer(nn.Module):
         if self.segments is not None:
             x = x + (self.segments[0] if segments is None else self.segments[segments])
         x = x if self.positions is None else self.positions(x, offset)
-        return self.dropout(x if self.norm is None else self.norm(x))
+        x = self.dropout(x if self.norm is None else self.norm(x))
+        return x if self.projection is None else self.projection(x)

@@ -98,6 +98,7 @@ class LinearAttention(nn.Module):
         d_k: width E of a query and key; D / H unless given.
         d_v: width F of a value; ``d_k`` unless given.
         bias: whether the projections add a bias.
+        output_bias: the same of the last projection; as ``bias`` unless given.
         causal: a position of its own sequence sees itself and those before. Reading from a memory
             sees all of it.
 
@@ -115,12 +116,14 @@ class LinearAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = False,
+        output_bias: bool | None = None,
         causal: bool = False,
     ) -> None:
         super().__init__()
         self.shape = HeadShape.of(d_model, heads, kv_heads=kv_heads, d_k=d_k, d_v=d_v)
         self.query_key_value = self.shape.matrix(d_model, bias=bias)
-        self.output = nn.Linear(heads * self.shape.d_v, d_model, bias=bias)
+        last = bias if output_bias is None else output_bias
+        self.output = nn.Linear(heads * self.shape.d_v, d_model, bias=last)
         self.causal = causal
 
     def forward(self, x: Tensor, memory: Tensor, visible: Tensor | None = None) -> Tensor:

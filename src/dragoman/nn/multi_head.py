@@ -75,6 +75,7 @@ class MultiHeadAttention(nn.Module):
         d_k: width E of a query and key; D / H unless given.
         d_v: width F of a value; ``d_k`` unless given.
         bias: whether the projections add a bias; not in the paper.
+        output_bias: the same of the last projection; as ``bias`` unless given.
         scale: factor on the dot products; 1 / sqrt(E) unless given.
         dropout: chance in [0, 1) that a weight is dropped in training; 0, as in the paper.
         kernel: how a head attends; inspection injects one that records.
@@ -96,6 +97,7 @@ class MultiHeadAttention(nn.Module):
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = False,
+        output_bias: bool | None = None,
         scale: float | None = None,
         dropout: float = 0.0,
         kernel: AttentionKernel = fused_attention,
@@ -107,7 +109,8 @@ class MultiHeadAttention(nn.Module):
         self.heads, self.kv_heads = heads, self.shape.kv_heads
         self.d_k, self.d_v = self.shape.d_k, self.shape.d_v
         self.query_key_value = self.shape.matrix(d_model, bias=bias)
-        self.output = nn.Linear(heads * self.d_v, d_model, bias=bias)
+        last = bias if output_bias is None else output_bias
+        self.output = nn.Linear(heads * self.d_v, d_model, bias=last)
         self.scale, self.dropout = scale, dropout
         self.kernel, self.pattern, self.positions = kernel, pattern, positions
 

@@ -4,6 +4,7 @@ from dragoman.run.average import average
 from dragoman.run.choose import choose_recipe
 from dragoman.run.compare import compare
 from dragoman.run.comparison.picture import draw_comparison
+from dragoman.run.convert import export, import_model
 from dragoman.run.diagnose import diagnose
 from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
 from dragoman.run.load import load_model
@@ -26,6 +27,8 @@ __all__ = [
     "draw_comparison",
     "evaluate",
     "evaluate_alternatives",
+    "export",
+    "import_model",
     "load_model",
     "measure",
     "model_table",

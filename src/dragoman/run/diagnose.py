@@ -14,6 +14,7 @@ _SIZE = 1024  # of the square matrices whose product is timed
 _EXTRAS = {  # library: the extra that installs it, and what it is for
     "numba": ("fast", "translate --engine fused, --dtype int8"),
     "ctranslate2": ("ct2", "translate --engine ctranslate2"),
+    "sentencepiece": ("argos", "packages of Argos Translate"),
     "polib": ("formats", "catalogues (PO, MO)"),
     "lxml": ("formats", "corpora in TMX, XLIFF, Qt TS"),
     "backports.zstd": ("formats", "files packed with zstd"),

@@ -30,7 +30,8 @@ def make_app(
     """
     limits = limits or Limits()
     desk = Desk(models, limits, Visitors(keys, limits.requests_per_minute))
-    app = FastAPI(title="Dragoman", summary="Translation by models of one's own.", version="1")
+    # The pages of documentation that FastAPI brings load scripts from elsewhere.
+    app = FastAPI(title="Dragoman", version="1", docs_url=None, redoc_url=None)
     app.state.desk = desk
     app.include_router(page_routes())
     app.include_router(own_routes(desk))

@@ -18,6 +18,7 @@ class Limits:
         body_bytes: of a request.
         body_seconds: a request may take to arrive.
         text_characters: of one text.
+        attention_characters: of both texts together whose attention is asked for.
         texts: in one request.
         waiting_characters: of all texts that were accepted and are not yet translated.
         seconds: an answer may take, waiting included.
@@ -29,6 +30,7 @@ class Limits:
     body_bytes: Count = 1_000_000
     body_seconds: Seconds = 10.0
     text_characters: Count = 20_000
+    attention_characters: Count = 3_000
     texts: Count = 200
     waiting_characters: Count = 500_000
     seconds: Seconds = 60.0

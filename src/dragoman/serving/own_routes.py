@@ -113,17 +113,24 @@ def own_routes(desk: Desk) -> APIRouter:
         admit(request)
         model = desk.model(asked.model)
         desk.check([asked.source, asked.target])
+        length, most = len(asked.source) + len(asked.target), desk.limits.attention_characters
+        if length > most:
+            raise RefusedError(413, f"{length:,} characters, attention is shown of {most:,}")
         way = Attend(asked.target_language)
         (maps,) = await desk.ask(model, way, [(asked.source, asked.target)])
         bundle = model.translator.bundle
         source_spans = bundle.source_tokenizer.spans(asked.source)
-        tags = len(maps.source_pieces) - len(source_spans) - 1  # the end symbol stands last
+        behind = len(bundle.frame.source_after)
+        before = len(maps.source_pieces) - len(source_spans) - behind  # a tag may stand there, too
         return AttentionResponse(
             model=model.name,
             source_pieces=list(maps.source_pieces),
             target_pieces=list(maps.target_pieces),
-            source_spans=[*[None] * tags, *source_spans, None],
-            target_spans=[None, *bundle.target_tokenizer.spans(asked.target)],
+            source_spans=[*[None] * before, *source_spans, *[None] * behind],
+            target_spans=[
+                *[None] * bundle.frame.target_added,
+                *bundle.target_tokenizer.spans(asked.target),
+            ],
             encoder=maps.encoder.tolist(),
             decoder=maps.decoder.tolist(),
             cross=maps.cross.tolist(),

@@ -16,13 +16,24 @@ from dragoman.tokenization.config import (
 )
 from dragoman.tokenization.existing import read_existing
 from dragoman.tokenization.extending import extend_tokenizer, extend_tokenizers, spelled_before
+from dragoman.tokenization.imported import (
+    Imported,
+    ImportedTokenizer,
+    load_tokenizer,
+    tokenizer_from_json,
+)
 from dragoman.tokenization.languages import language_piece, with_languages
 from dragoman.tokenization.learning import learn_bpe, learn_tokenizer, learn_tokenizers
 from dragoman.tokenization.packing import Packed, Packer
 from dragoman.tokenization.packing_pool import pack_all
 from dragoman.tokenization.sampling import Draw, SubwordSampler, pair_draws
+from dragoman.tokenization.sentencepiece_model import (
+    SentencePieceModel,
+    parse_sentencepiece_model,
+)
+from dragoman.tokenization.sentencepiece_writing import beyond_sentencepiece, to_sentencepiece
 from dragoman.tokenization.stretches import NormalForm
-from dragoman.tokenization.tokenizer import SpecialIds, Tokenizer
+from dragoman.tokenization.tokenizer import Json, SpecialIds, Tokenizer
 from dragoman.tokenization.unigram import learn_unigram
 from dragoman.tokenization.wordpiece import (
     WordPieceMerge,
@@ -37,6 +48,9 @@ from dragoman.tokenization.wordpiece_counts import learn_wordpiece_fast
 __all__ = [
     "BytePairMerge",
     "Draw",
+    "Imported",
+    "ImportedTokenizer",
+    "Json",
     "LatticeSampling",
     "MergeDropout",
     "NormalForm",
@@ -44,6 +58,7 @@ __all__ = [
     "Packer",
     "Pair",
     "Sampling",
+    "SentencePieceModel",
     "SpecialIds",
     "SubwordSampler",
     "TargetTokenizer",
@@ -53,6 +68,7 @@ __all__ = [
     "apply_merges",
     "apply_wordpiece_merges",
     "best_pair",
+    "beyond_sentencepiece",
     "encode_word",
     "extend_tokenizer",
     "extend_tokenizers",
@@ -64,11 +80,15 @@ __all__ = [
     "learn_unigram",
     "learn_wordpiece",
     "learn_wordpiece_fast",
+    "load_tokenizer",
     "pack_all",
     "pair_draws",
     "pair_score",
+    "parse_sentencepiece_model",
     "read_existing",
     "spelled_before",
     "split_word",
+    "to_sentencepiece",
+    "tokenizer_from_json",
     "with_languages",
 ]

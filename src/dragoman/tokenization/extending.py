@@ -64,6 +64,8 @@ def extend_tokenizer(old: Tokenizer, lines: Iterable[str], pieces: int) -> Token
         ConfigError: this kind of vocabulary cannot be extended (place ``extend``).
         ValueError: a line is not Unicode text.
     """
+    if not old.lossless:
+        raise ConfigError("extend", "an imported vocabulary cannot grow", "leave it at 0")
     backend = tokenizers.Tokenizer.from_str(old.to_json())
     settings = cast("Json", json.loads(old.to_json()))
     model = settings["model"]

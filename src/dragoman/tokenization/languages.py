@@ -54,6 +54,10 @@ def with_languages(tokenizer: Tokenizer, languages: Iterable[str]) -> Tokenizer:
     missing = [piece for name, piece in named.items() if name not in tokenizer.languages]
     if not missing:
         return tokenizer
+    if not tokenizer.lossless:
+        known = ", ".join(tokenizer.languages) or "none"
+        problem = f"an imported vocabulary gets no new tag; its languages are: {known}"
+        raise ConfigError("target_language", problem, "choose one of them, or leave it out")
     settings = cast("Json", json.loads(tokenizer.to_json()))
     vocabulary = settings["model"]["vocab"]
     taken = {*tokenizer.pieces(range(tokenizer.size))}

@@ -13,9 +13,9 @@ from itertools import accumulate, pairwise
 from typing import BinaryIO
 
 import numpy as np
-import tokenizers
 from numpy.typing import NDArray
 
+from dragoman.tokenization.imported import tokenizer_from_json
 from dragoman.tokenization.packing import Packed, Packer
 from dragoman.tokenization.tokenizer import Tokenizer
 
@@ -57,7 +57,7 @@ def read_vocabularies(stream: BinaryIO) -> list[Tokenizer]:
     """
     (count,) = _numbers(stream, 1)
     texts = [_exactly(stream, int(_numbers(stream, 1)[0])) for _ in range(count)]
-    return [Tokenizer(tokenizers.Tokenizer.from_str(text.decode())) for text in texts]
+    return [tokenizer_from_json(text.decode()) for text in texts]
 
 
 def texts_as_bytes(texts: Sequence[str]) -> bytes:

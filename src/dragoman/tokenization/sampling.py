@@ -48,6 +48,9 @@ class SubwordSampler:
     """
 
     def __init__(self, tokenizer: Tokenizer, choice: MergeDropout | LatticeSampling) -> None:
+        if not tokenizer.lossless:
+            problem = "an imported vocabulary is not cut by chance"
+            raise ConfigError("sampling", problem, "leave it out")
         settings = cast("Json", json.loads(tokenizer.to_json()))
         model = settings["model"]
         self._tokenizer = tokenizer

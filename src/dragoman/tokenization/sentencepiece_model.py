@@ -54,6 +54,8 @@ class SentencePieceModel:
         has_rules: whether the file holds a table of normalisation.
         adds_space: whether a space goes before the text.
         space_after: whether the space of a word stands behind it.
+        charsmap: the table of normalisation, empty when it has none.
+        trims_spaces: whether spaces at the ends go, and of several in a row one stays.
     """
 
     pieces: tuple[SentencePiece, ...]
@@ -62,6 +64,8 @@ class SentencePieceModel:
     has_rules: bool
     adds_space: bool
     space_after: bool
+    charsmap: bytes = b""
+    trims_spaces: bool = True
 
 
 def read_sentencepiece_model(path: Path) -> SentencePieceModel:
@@ -113,6 +117,8 @@ def parse_sentencepiece_model(content: bytes) -> SentencePieceModel:
         has_rules=normalizer.get(2, b"") != b"",
         adds_space=bool(normalizer.get(3, 1)),
         space_after=bool(trainer.get(24, 0)),
+        charsmap=_bytes(normalizer.get(2, b"")),
+        trims_spaces=bool(normalizer.get(4, 1)),
     )
 
 
@@ -127,9 +133,13 @@ def _piece(fields: dict[int, int | bytes]) -> SentencePiece:
 
 
 def _string(value: int | bytes) -> str:
+    return _bytes(value).decode("utf-8")  # UnicodeDecodeError is a ValueError
+
+
+def _bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise ValueError("a number stands where text belongs")
-    return value.decode("utf-8")  # UnicodeDecodeError is a ValueError
+    return value
 
 
 def _integer(value: int | bytes) -> int:

@@ -36,12 +36,22 @@ Json = dict[str, Any]  # Any: what JSON holds is known only after looking
 
 @dataclass(frozen=True, slots=True)
 class SpecialIds:
-    """Ids of the pieces that no text contains."""
+    """Ids of the pieces that no text contains.
+
+    In imported vocabularies some may be one: a target may begin with padding or with the end
+    symbol, and ``unknown`` is one of the others where no text is unknown.
+    """
 
     padding: int = 0
     start: int = 1
     end: int = 2
     unknown: int = 3
+
+    @property
+    def banned(self) -> tuple[int, ...]:
+        """Ids that are never chosen as the next piece; the end symbol always may be."""
+        never = dict.fromkeys((self.padding, self.start, self.unknown))
+        return tuple(each for each in never if each != self.end)
 
 
 SPECIAL_PIECES = ("<pad>", "<s>", "</s>", "<unk>")  # in the order of SpecialIds
@@ -83,6 +93,16 @@ class Tokenizer:
             self._pieces |= {each: self._bytes[each].decode("utf-8", "replace") for each in texts}
         self._bytes |= dict.fromkeys(controls, b"")
         self._refuse_unsafe(settings)
+
+    @property
+    def lossless(self) -> bool:
+        """Whether ``decode(encode(text))`` is ``normalize(text)`` for every text."""
+        return True
+
+    @property
+    def gap(self) -> int:
+        """Id that stands for a gap to fill, in a model that learnt to fill gaps."""
+        return self.special.unknown
 
     @property
     def size(self) -> int:

@@ -83,9 +83,9 @@ class Aligner:
         return found
 
     def _encode(self, pair: Pair) -> tuple[list[int], list[int]]:
-        special = self.bundle.target_tokenizer.special
-        source = [*self.lead, *self.bundle.source_tokenizer.encode(pair.source), special.end]
-        return source, [special.start, *self.bundle.target_tokenizer.encode(pair.target)]
+        frame = self.bundle.frame
+        source = frame.source([*self.lead, *self.bundle.source_tokenizer.encode(pair.source)])
+        return source, frame.target_in(self.bundle.target_tokenizer.encode(pair.target))
 
     def _look(
         self, model: EncoderDecoder, rows: Sequence[tuple[list[int], list[int]]]
@@ -101,10 +101,12 @@ class Aligner:
         if self.heads:
             seen = torch.stack([seen[layer, :, head] for layer, head in self.heads], 1)[None]
         weights = seen.mean(2).cpu().numpy().astype(np.float64)
-        first = len(self.lead)
+        frame = self.bundle.frame
+        first, after = len(frame.source_before) + len(self.lead), len(frame.source_after)
+        start = frame.target_added - 1
         # The row of a piece is that of the one before it; the last row writes the end symbol.
         return [
-            weights[:, row, : len(pieces) - 1, first : len(ids) - 1]
+            weights[:, row, start : len(pieces) - 1, first : max(first, len(ids) - after)]
             for row, (ids, pieces) in enumerate(rows)
         ]
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch, Engine, NoRoom, decode, next_pieces_of
 from dragoman.errors import DragomanError
 from dragoman.tokenization import Tokenizer
@@ -72,7 +73,7 @@ def _begins_word(text: str, start: int, end: int) -> bool:
 
 def find_alternatives(
     engine: Engine,
-    tokenizer: Tokenizer,
+    bundle: Bundle,
     source: Sequence[int],
     beginning: Sequence[int],
     search: BeamSearch,
@@ -82,7 +83,7 @@ def find_alternatives(
 
     Args:
         engine: finds the rest; its model says what may come next.
-        tokenizer: of the translation.
+        bundle: whose tokenizer wrote the ids.
         source: ids, a language tag included.
         beginning: target ids; may be empty.
         search: how the rest is found.
@@ -95,16 +96,17 @@ def find_alternatives(
         DragomanError: the beginning is longer than the model or ``search`` allows.
         ValueError: the source is longer than the positions of the model.
     """
-    special = tokenizer.special
-    pieces = next_pieces_of(engine.model, source, special, beginning, _TRIES * count)
+    tokenizer, frame = bundle.target_tokenizer, bundle.frame
+    end = frame.special.end
+    pieces = next_pieces_of(engine.model, source, frame, beginning, _TRIES * count)
     found: dict[tuple[int, str], Alternative] = {}
     while pieces and len(found) < count:
         some, pieces = pieces[:count], pieces[count:]
-        prefixes = [(*beginning, piece) for piece, _ in some if piece != special.end]
-        answers = iter(decode(engine, [source] * len(prefixes), search, special, prefixes=prefixes))
+        prefixes = [(*beginning, piece) for piece, _ in some if piece != end]
+        answers = iter(decode(engine, [source] * len(prefixes), search, frame, prefixes=prefixes))
         for piece, log_prob in some:
             ids = beginning
-            if piece != special.end:
+            if piece != end:
                 answer = next(answers)
                 if isinstance(answer, NoRoom):
                     raise DragomanError(str(answer))

@@ -23,10 +23,10 @@ def attention_of(bundle: Bundle, source: str, target: str, tag: tuple[int, ...])
     if not isinstance(model, EncoderDecoder):
         kind = bundle.config.architecture
         raise ModelError(f"attention is shown of Transformers, and this model is {kind}")
-    special, padding = bundle.target_tokenizer.special, bundle.config.padding
+    frame, padding = bundle.frame, bundle.config.padding
     device = next(model.parameters()).device
-    source_ids = [*tag, *bundle.source_tokenizer.encode(source), special.end]
-    target_ids = [special.start, *bundle.target_tokenizer.encode(target)]
+    source_ids = frame.source([*tag, *bundle.source_tokenizer.encode(source)])
+    target_ids = frame.target_in(bundle.target_tokenizer.encode(target))
     encoder, decoder, cross = attention_maps(
         model,
         pad_rows([source_ids], padding).to(device),

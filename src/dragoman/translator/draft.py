@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dragoman.bundle import Bundle, load_bundle
+from dragoman.data import Frame
 from dragoman.decoding import (
     Ban,
     BeamSearch,
@@ -49,7 +50,7 @@ class Draft:
     ) -> None:
         self.bundle, self.length, self.counts = bundle, length, DraftCounts()
         self.engine = engine
-        self._speculation()  # is it possible?
+        self._speculation(None)  # is it possible?
 
     @classmethod
     def load(
@@ -110,13 +111,16 @@ class Draft:
             if difference := _difference(small, other):
                 hint = "train the draft with the tokenizer of the model"
                 raise ConfigError("draft", f"{difference} in the {side} vocabulary", hint)
+        if isinstance(large.model, EncoderDecoder) and self.bundle.frame != large.frame:
+            problem = "other symbols stand around its sources, or before its targets"
+            raise ConfigError("draft", problem, "draft with a model of the same kind")
 
     def decode(
         self,
         model: SequenceToSequence | Engine,
         sources: Sequence[Sequence[int]],
         config: BeamSearch,
-        special: SpecialIds,
+        special: SpecialIds | Frame,
         *,
         batch_tokens: int = 0,
         prefixes: Sequence[Sequence[int]] | None = None,
@@ -127,15 +131,18 @@ class Draft:
         ``batch_tokens`` means nothing, as there are no batches.
         """
         found, counts = decode_drafted(
-            model, sources, config, special, self._speculation(), prefixes=prefixes, ban=ban
+            model, sources, config, special, self._speculation(special), prefixes=prefixes, ban=ban
         )
         self.counts += counts
         return found
 
-    def _speculation(self) -> Speculation:
+    def _speculation(self, special: SpecialIds | Frame | None) -> Speculation:
         """Make what one call needs, so that several may run at the same time."""
         if self.bundle is None:
-            return Speculation(CopyDrafts(), self.length)
+            around = (0, 1)
+            if isinstance(special, Frame):
+                around = len(special.source_before), len(special.source_after)
+            return Speculation(CopyDrafts(around), self.length)
         model = check_reading(self.bundle.model, "draft")
         reader = reader_of(model if self.engine is None else self.engine, "draft")
         drafts = ModelDrafts(reader, self.bundle.target_tokenizer.special.end)

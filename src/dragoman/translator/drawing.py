@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
+from dragoman.data import Frame
 from dragoman.decoding import (
     BeamSearch,
     Ensemble,
@@ -47,7 +48,7 @@ class Drawing:
         self,
         model: SequenceToSequence | Ensemble,
         plans: Sequence[Plan],
-        special: SpecialIds,
+        special: SpecialIds | Frame,
         batch_tokens: int,
     ) -> list[list[Hypothesis] | PrefixTooLong]:
         """Draw ``samples`` translations of each part of each plan."""

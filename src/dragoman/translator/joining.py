@@ -73,6 +73,8 @@ def _differences(first: Bundle, other: Bundle) -> Iterator[str]:
         ("target", first.target_tokenizer, other.target_tokenizer),
     ):
         yield from _pieces_that_differ(side, one, two)
+    if first.frame != other.frame:
+        yield "other symbols stand around sources or before targets than"
     # What is written is cut by the models themselves; what they read, by the tokenizer.
     one, two = (dict(_leaves(each.source_tokenizer)) for each in (first, other))
     for place in {**one, **two}:

@@ -70,6 +70,7 @@ class Planner:
         sentences: translate every sentence on its own; ``too_long`` is then about sentences.
         copy: give back what has no letters.
         lead: ids in front of every source, such as that of a language tag.
+        added: how many symbols a source gains besides.
     """
 
     source: Tokenizer
@@ -79,6 +80,7 @@ class Planner:
     sentences: bool = False
     copy: bool = True
     lead: tuple[int, ...] = ()
+    added: int = 1
 
     def plan(self, text: str, prefix: str | None = None) -> Plan:
         """Decide for one segment, whose translation must begin with ``prefix``."""
@@ -97,7 +99,7 @@ class Planner:
 
     @property
     def _most(self) -> int:
-        return self.limit - 1 - len(self.lead)  # the end symbol makes it one more
+        return self.limit - self.added - len(self.lead)
 
     def _is_copied(self, text: str) -> bool:
         return is_blank(text) or (self.copy and not has_letters(text))

@@ -127,15 +127,15 @@ def score_pairs(
 def _score_window(
     translator: Translator, window: Sequence[Pair], tag: Sequence[int], batch_tokens: int
 ) -> Iterator[ScoredPair]:
-    bundle, model = translator.bundle, translator.model
+    bundle, model, frame = translator.bundle, translator.model, translator.frame
     encoded = bundle.source_tokenizer.encode_many([pair.source for pair in window])
     sources = [[*tag, *ids] for ids in encoded]
     targets = bundle.target_tokenizer.encode_many([pair.target for pair in window])
     problems = [
         "blank"
         if is_blank(pair.source) or is_blank(pair.target)
-        else _too_long("source", len(source), model.max_source_length)
-        or _too_long("target", len(target), model.max_target_length)
+        else _too_long("source", len(source) + frame.source_added, model.max_source_length)
+        or _too_long("target", len(target) + frame.target_added, model.max_target_length)
         for pair, source, target in zip(window, sources, targets, strict=True)
     ]
     asked = [place for place, problem in enumerate(problems) if not problem]
@@ -143,8 +143,7 @@ def _score_window(
         model,
         [sources[place] for place in asked],
         [targets[place] for place in asked],
-        start=translator.special.start,
-        end=translator.special.end,
+        frame,
         batch_tokens=batch_tokens,
     )
     scores = dict(zip(asked, found, strict=True))
@@ -153,9 +152,8 @@ def _score_window(
 
 
 def _too_long(side: str, pieces: int, limit: int | None) -> str:
-    if limit is None or pieces < limit:
+    if limit is None or pieces <= limit:
         return ""
     return (
-        f"{side}: {pieces + 1} pieces with the end symbol, the model has {limit} positions; "
-        "shorten it"
+        f"{side}: {pieces} pieces with the end symbol, the model has {limit} positions; shorten it"
     )

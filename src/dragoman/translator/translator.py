@@ -84,7 +84,7 @@ class Translator:
         self.bundle = bundle
         self.model: SequenceToSequence | Ensemble = bundle.model if ensemble is None else ensemble
         self.engine = TorchEngine(self.model) if engine is None else engine
-        self.special = bundle.target_tokenizer.special
+        self.special, self.frame = bundle.target_tokenizer.special, bundle.frame
         limit = bundle.config.max_length if ensemble is None else ensemble.max_source_length
         self.source_limit = limit or SOURCE_LIMIT
         self._words = WordMachines(bundle.source_tokenizer, bundle.target_tokenizer)
@@ -151,7 +151,7 @@ class Translator:
     ) -> None:
         """Choose what searches; arguments and errors are those of ``load``."""
         if engine != "ctranslate2":
-            made = choose_engine(self.model, self.special, engine=engine, dtype=dtype, say=say)
+            made = choose_engine(self.model, self.frame, engine=engine, dtype=dtype, say=say)
         elif isinstance(self.model, Ensemble):
             hint = "set engine to torch, or leave the ensemble out"
             raise ConfigError("engine", "ctranslate2 runs one model", hint)
@@ -267,6 +267,7 @@ class Translator:
             source=self.bundle.source_tokenizer,
             target=self.bundle.target_tokenizer,
             limit=self.source_limit,
+            added=self.frame.source_added,
             too_long=too_long,
             sentences=sentences,
             copy=copy_without_letters,
@@ -275,7 +276,7 @@ class Translator:
         tokenizer = self.bundle.target_tokenizer
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         if drawing := choice.drawing:
-            found = iter(drawing.run(self.model, plans, self.special, batch_tokens))
+            found = iter(drawing.run(self.model, plans, self.frame, batch_tokens))
             return [choice.choose(assemble(tokenizer, plan, found, every=True)) for plan in plans]
         bound = self._words.bind(plans, required, glossary)
         parts = [part for plan in plans for part in plan.parts]
@@ -287,7 +288,7 @@ class Translator:
                 self.engine,
                 [part.ids for part in parts],
                 search,
-                self.special,
+                self.frame,
                 batch_tokens=batch_tokens,
                 prefixes=[part.prefix for part in parts],
                 ban=ban,
@@ -356,7 +357,7 @@ class Translator:
         beginning = pieces_before(tokenizer, tokenizer.normalize(target), place)
         ids = [*tag, *self.bundle.source_tokenizer.encode(source)]
         search = search or BeamSearch()
-        return find_alternatives(self.engine, tokenizer, ids, beginning, search, count)
+        return find_alternatives(self.engine, self.bundle, ids, beginning, search, count)
 
     def score(
         self,
@@ -383,8 +384,7 @@ class Translator:
             self.model,
             [[*tag, *ids] for ids in self.bundle.source_tokenizer.encode_many(sources)],
             self.bundle.target_tokenizer.encode_many(targets),
-            start=self.special.start,
-            end=self.special.end,
+            self.frame,
             batch_tokens=batch_tokens,
         )
 

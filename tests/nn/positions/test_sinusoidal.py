@@ -1,6 +1,7 @@
 import copy
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -100,3 +101,26 @@ def test_an_unknown_layout_is_refused() -> None:
 
 def test_sinusoids_have_no_limit() -> None:
     assert SinusoidalPositions(2).max_length is None
+
+
+def test_the_rate_of_tensor2tensor_ends_at_the_base_itself() -> None:
+    # By hand, D = 8: rates 10000^(-i / 3), so 1, 0.0464159, 0.00215443 and 0.0001.
+    rates = [1, 0.046415888, 0.0021544347, 0.0001]
+    expected = [math.sin(5 * rate) for rate in rates] + [math.cos(5 * rate) for rate in rates]
+    found = sinusoids(torch.tensor([5]), 8, layout="halves", rate="tensor2tensor")[0]
+    assert found.tolist() == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_first_piece_may_stand_at_position_1() -> None:
+    x = torch.zeros(1, 400, 8)
+    later = SinusoidalPositions(8)(x)[0, 1:]
+    torch.testing.assert_close(SinusoidalPositions(8, first=1)(x)[0, :-1], later)
+
+
+@pytest.mark.parametrize(
+    ("width", "rate", "message"),
+    [(2, "tensor2tensor", "d_model: 2 has one pair"), (8, "slow", "rate: 'slow' is neither")],
+)
+def test_rates_that_cannot_be_are_refused(width: int, rate: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SinusoidalPositions(width, rate=rate)

@@ -12,7 +12,12 @@ from dragoman.nn.positions.shaw import (
     relative_bias,
     relative_rows,
 )
-from dragoman.nn.positions.sinusoidal import SinusoidalPositions, SinusoidLayout, sinusoids
+from dragoman.nn.positions.sinusoidal import (
+    SinusoidalPositions,
+    SinusoidLayout,
+    SinusoidRate,
+    sinusoids,
+)
 from dragoman.nn.positions.t5 import T5Bias, t5_bucket
 from dragoman.nn.positions.unclipped import UnclippedRelativePositions, unclipped_bias
 
@@ -23,6 +28,7 @@ __all__ = [
     "RotaryLayout",
     "RotaryPositions",
     "SinusoidLayout",
+    "SinusoidRate",
     "SinusoidalPositions",
     "T5Bias",
     "UnclippedRelativePositions",

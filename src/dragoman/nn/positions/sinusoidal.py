@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 SinusoidLayout = Literal["interleaved", "halves"]
+SinusoidRate = Literal["paper", "tensor2tensor"]
 
 
 def sinusoids(
@@ -17,6 +18,7 @@ def sinusoids(
     *,
     base: float = 10_000.0,
     layout: SinusoidLayout = "interleaved",
+    rate: SinusoidRate = "paper",
 ) -> Tensor:
     """Encode positions as sines and cosines (section 3.5).
 
@@ -28,19 +30,26 @@ def sinusoids(
         base: wavelengths run from 2π to base · 2π.
         layout: ``interleaved`` as the formula numbers them; ``halves`` puts all sines before all
             cosines, a permutation of the columns that some checkpoints use.
+        rate: ``paper`` as the formula says; ``tensor2tensor`` divides by base^(i / (D/2 - 1)), so
+            that the last pair has the wavelength base · 2π itself, as in the code of the authors.
 
     Returns:
         float64, (L, D).
 
     Raises:
-        ValueError: ``d_model`` is odd, or ``layout`` is unknown.
+        ValueError: ``d_model`` is odd or too small for ``rate``, or a choice is unknown.
     """
     if d_model % 2:
         raise ValueError(f"d_model: {d_model} is odd; sinusoids come in pairs")
+    if rate not in get_args(SinusoidRate):
+        raise ValueError(f"rate: {rate!r} is neither 'paper' nor 'tensor2tensor'")
+    if rate == "tensor2tensor" and d_model < 4:
+        raise ValueError(f"d_model: {d_model} has one pair, and this rate runs over two or more")
     if layout not in get_args(SinusoidLayout):
         raise ValueError(f"layout: {layout!r} is neither 'interleaved' nor 'halves'")
-    pairs = torch.arange(0, d_model, 2, dtype=torch.float64, device=positions.device)
-    angles = positions.double()[:, None] / base ** (pairs / d_model)  # (L, D / 2)
+    pairs = torch.arange(d_model // 2, dtype=torch.float64, device=positions.device)
+    steps = d_model / 2 if rate == "paper" else d_model / 2 - 1
+    angles = positions.double()[:, None] / base ** (pairs / steps)  # (L, D / 2)
     sines, cosines = angles.sin(), angles.cos()
     if layout == "halves":
         return torch.cat((sines, cosines), dim=-1)  # (L, D)
@@ -57,19 +66,28 @@ class SinusoidalPositions(nn.Module):
         d_model: width D, even.
         base: see ``sinusoids``.
         layout: see ``sinusoids``.
+        first: position of the first piece.
+        rate: see ``sinusoids``.
 
     Raises:
-        ValueError: ``d_model`` is odd, or ``layout`` is unknown.
+        ValueError: as ``sinusoids``.
     """
 
     max_length: None = None  # there is no limit
 
     def __init__(
-        self, d_model: int, *, base: float = 10_000.0, layout: SinusoidLayout = "interleaved"
+        self,
+        d_model: int,
+        *,
+        base: float = 10_000.0,
+        layout: SinusoidLayout = "interleaved",
+        first: int = 0,
+        rate: SinusoidRate = "paper",
     ) -> None:
         super().__init__()
-        self.d_model, self.base = d_model, base
+        self.d_model, self.base, self.first = d_model, base, first
         self.layout: SinusoidLayout = layout
+        self.rate: SinusoidRate = rate
         # No buffer: casting the module there and back would leave a table rounded on the way.
         self.table = self._encode(torch.arange(256))
 
@@ -84,4 +102,5 @@ class SinusoidalPositions(nn.Module):
         return x + self.table[offset:end]
 
     def _encode(self, positions: Tensor) -> Tensor:
-        return sinusoids(positions, self.d_model, base=self.base, layout=self.layout)
+        places = positions + self.first
+        return sinusoids(places, self.d_model, base=self.base, layout=self.layout, rate=self.rate)

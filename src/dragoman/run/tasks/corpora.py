@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from dragoman.data import (
+    ADDED_SYMBOLS,
     AnyCorpus,
     Corpus,
     HoldOut,
@@ -18,6 +19,7 @@ from dragoman.data import (
     parts_of,
 )
 from dragoman.errors import ConfigError, DataError
+from dragoman.models import ModelConfig
 from dragoman.recipe import CORPORA, Recipe
 from dragoman.tokenization import Tokenizer, with_languages
 
@@ -71,16 +73,28 @@ def language_tag(tokenizer: Tokenizer, corpus: Corpus) -> int | None:
 
 
 def longest_allowed(recipe: Recipe) -> int:
-    """Most pieces on a side, the end symbol included: by budget, by choice, or by positions."""
+    """Most pieces on a side, the end symbol included: by budget, by choice, or by positions.
+
+    What a model wants around a side beyond one symbol takes room too.
+    """
     limit = longest_trainable(recipe)
-    budget = recipe.training.largest_budget
+    budget = recipe.training.largest_budget - _more_symbols(recipe)
     return budget if limit is None else min(limit, budget)
 
 
 def longest_trainable(recipe: Recipe) -> int | None:
     """The same for a pair that may exceed the budget in a batch alone; None is no limit."""
-    limits = [recipe.data.max_length, recipe.model.max_length]
+    positions = recipe.model.max_length
+    if positions is not None:
+        positions -= _more_symbols(recipe)
+    limits = [recipe.data.max_length, positions]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _more_symbols(recipe: Recipe) -> int:
+    if not isinstance(recipe.model, ModelConfig):
+        return 0
+    return max(0, *(added - ADDED_SYMBOLS for added in recipe.model.added_symbols))
 
 
 def hold_out(pairs: Sequence[Pair], recipe: Recipe) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:

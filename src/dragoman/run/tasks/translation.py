@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from dragoman.bundle import Bundle
+from dragoman.bundle import Bundle, frame_of
 from dragoman.data import (
     ADDED_SYMBOLS,
     Batch,
@@ -56,6 +56,7 @@ class Translation:
         self.recipe, self.budget = recipe, recipe.training.largest_budget
         self.pairs = read_all_pairs(recipe, folder, reuse=reuse, given=given, report=report)
         self.config: AnyConfig = _complete(recipe, [t.size for t in self.pairs.tokenizers])
+        self.frame = frame_of(self.config, self.pairs.tokenizers[-1].special)
         named = recipe.validation.metrics
         self.metrics: tuple[MetricName, ...] = ("bleu", "chrf") if named is None else named
         self.examples = sum(map(len, self.pairs.train))
@@ -75,7 +76,7 @@ class Translation:
                 part.store.sources,
                 part.store.targets,
                 budget=self.budget,
-                special=self.pairs.tokenizers[-1].special,
+                special=self.frame,
                 seed=recipe.training.seed + number,
                 redraw=redraw,
                 first=first,
@@ -115,6 +116,7 @@ class Translation:
             search=self.recipe.decoding,
             metrics=self.metrics,
             batch_tokens=min(self.budget, 8192),
+            frame=self.frame,
         )
         return validator(model)
 

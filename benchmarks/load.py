@@ -1,0 +1,203 @@
+"""Many clients at once against ``dragoman serve``: answers, latency, memory, throughput.
+
+    python benchmarks/load.py MODEL --text FILE [--clients 64] [--seconds 120] [--requests N]
+
+Every answer is compared with the translation of its sentence alone. Throughput is a ratio: of what
+the server answers to what one process of ``Translator.translate`` does with the same sentences, in
+the same run, turn by turn. Server and clients listen at the loopback interface only and share the
+cores.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROUNDS = 3
+
+
+@dataclass
+class Seen:
+    """What the clients saw.
+
+    Args:
+        seconds: of each answer.
+        wrong: answers that are not those of the sentence alone.
+        failed: everything else that is no answer.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+def main() -> None:
+    """Run it and print the figures as Markdown."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--text", type=Path, required=True, help="sentences, one a line")
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the load")
+    parser.add_argument("--requests", type=int, default=10_000, help="of the soak after it")
+    parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--dtype", default="auto")
+    asked = parser.parse_args()
+    lines = [line for line in asked.text.read_text(encoding="utf-8").splitlines() if line.strip()]
+    expected, rates = translate_alone(asked, lines)
+    server, port = start(asked)
+    try:
+        served: list[float] = []
+        warm = asyncio.run(load(port, asked, lines, expected, 10.0))
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            seen = asyncio.run(load(port, asked, lines, expected, asked.seconds / ROUNDS))
+            served.append(len(seen.seconds) / (time.perf_counter() - began))
+            warm.seconds += seen.seconds
+            warm.wrong += seen.wrong
+            warm.failed += seen.failed
+        before = resident(server.pid)
+        soak = asyncio.run(load(port, asked, lines, expected, 3600.0, requests=asked.requests))
+        after = resident(server.pid)
+    finally:
+        server.send_signal(signal.SIGTERM)
+        status = server.wait(120)
+    report(asked, warm, soak, rates, served, before, after, status)
+
+
+def translate_alone(
+    asked: argparse.Namespace, lines: list[str]
+) -> tuple[dict[str, str], list[float]]:
+    """Translate each sentence alone, then all at once, timed."""
+    from dragoman import Translator
+
+    translator = Translator.load(asked.model, engine=asked.engine, dtype=asked.dtype)
+    expected = {line: translator.translate([line], beam=asked.beam)[0].text for line in lines}
+    rates: list[float] = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        translator.translate(lines, beam=asked.beam)
+        rates.append(len(lines) / (time.perf_counter() - began))
+    return expected, rates
+
+
+def start(asked: argparse.Namespace) -> tuple[subprocess.Popen[str], int]:
+    """Start the server; give it with its port."""
+    command = [sys.executable, "-m", "dragoman", "serve", str(asked.model), "--port", "0"]
+    command += ["--engine", asked.engine, "--dtype", asked.dtype]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    for line in server.stderr:
+        if found := re.search(r"listening at http://127\.0\.0\.1:(\d+)", line):
+            return server, int(found[1])
+    raise SystemExit("the server did not start")
+
+
+async def load(
+    port: int,
+    asked: argparse.Namespace,
+    lines: list[str],
+    expected: dict[str, str],
+    seconds: float,
+    requests: int | None = None,
+) -> Seen:
+    """Let clients ask for sentence after sentence until the time or the requests are used up."""
+    seen = Seen()
+    until = time.perf_counter() + seconds
+    left = iter(range(requests)) if requests is not None else None
+
+    def more() -> bool:
+        return next(left, None) is not None if left is not None else time.perf_counter() < until
+
+    async def client(number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        place = number * len(lines) // asked.clients
+        while more():
+            line = lines[place % len(lines)]
+            place += 1
+            began = time.perf_counter()
+            try:
+                text = await ask(reader, writer, line, asked.beam)
+            except (OSError, ValueError, KeyError, asyncio.IncompleteReadError) as error:
+                seen.failed.append(f"{type(error).__name__}: {error}")
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                continue
+            seen.seconds.append(time.perf_counter() - began)
+            if text != expected[line]:
+                seen.wrong.append(line)
+        writer.close()
+
+    await asyncio.gather(*(client(number) for number in range(asked.clients)))
+    return seen
+
+
+async def ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: str, beam: int
+) -> str:
+    """Ask for one sentence over a connection that stays open."""
+    body = json.dumps({"text": line, "beam": beam}).encode()
+    head = "POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    length = int(re.search(r"content-length: (\d+)", answer)[1])  # type: ignore[index]  # always stated
+    shown = json.loads(await reader.readexactly(length))
+    if " 200 " not in answer.partition("\r\n")[0]:
+        raise ValueError(shown)
+    return shown["translations"][0]["text"]
+
+
+def resident(pid: int) -> int:
+    """Say how much memory a process holds, in bytes; Linux only."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024  # type: ignore[index]  # always there
+
+
+def report(
+    asked: argparse.Namespace,
+    loaded: Seen,
+    soak: Seen,
+    rates: list[float],
+    served: list[float],
+    before: int,
+    after: int,
+    status: int,
+) -> None:
+    """Print the figures."""
+    times = sorted(loaded.seconds)
+    alone, many = sorted(rates)[ROUNDS // 2], sorted(served)[ROUNDS // 2]
+    print(
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
+        f"{asked.clients} clients, beam {asked.beam}, engine {asked.engine}, {asked.dtype}\n"
+    )
+    print("| figure | value |\n| --- | --- |")
+    print(f"| answers under load | {len(times):,} |")
+    print(f"| failed, wrong | {len(loaded.failed)}, {len(loaded.wrong)} |")
+    print(
+        f"| latency p50, p95 | {1000 * times[len(times) // 2]:.0f} ms, "
+        f"{1000 * times[int(0.95 * len(times))]:.0f} ms |"
+    )
+    print(f"| sentences/s served | {many:.0f} [{min(served):.0f}-{max(served):.0f}] |")
+    print(f"| sentences/s of translate | {alone:.0f} [{min(rates):.0f}-{max(rates):.0f}] |")
+    print(f"| ratio | {many / alone:.2f} |")
+    print(
+        f"| soak | {len(soak.seconds):,} answers, {len(soak.failed)} failed, "
+        f"{len(soak.wrong)} wrong |"
+    )
+    print(f"| memory before and after it | {before / 1e6:.1f} MB, {after / 1e6:.1f} MB |")
+    print(f"| exit status after SIGTERM | {status} |")
+    for problem in [*loaded.failed, *soak.failed][:5]:
+        print(problem)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Packages of Argos Translate, run by that program where it is installed."""
