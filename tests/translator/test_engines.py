@@ -34,8 +34,8 @@ def test_the_message_of_a_missing_folder_can_be_run(tmp_path: Path) -> None:
     folder = tiny_folder(tmp_path / "model")
     with pytest.raises(ModelError, match="holds no CTranslate2 model; write it with: ") as caught:
         Translator.load(folder, engine="ctranslate2")
-    command = str(caught.value).partition("python -c ")[2].strip('"')
-    subprocess.run([sys.executable, "-c", command], check=True)
+    command = str(caught.value).partition("write it with: dragoman ")[2].split()
+    subprocess.run([sys.executable, "-m", "dragoman", *command], check=True)
     Translator.load(folder, engine="ctranslate2").translate(GERMAN[:1], beam=1, max_length=4)
 
 
