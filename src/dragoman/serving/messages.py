@@ -19,6 +19,7 @@ def _unicode(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_unicode)]
+Span = Annotated[list[int], Field(min_length=2, max_length=2)]  # first character, one past
 
 
 class Asked(BaseModel):
@@ -111,10 +112,10 @@ class AttentionResponse(BaseModel):
     model: str
     source_pieces: list[str]
     target_pieces: list[str] = Field(description="The start symbol first.")
-    source_spans: list[tuple[int, int] | None] = Field(
+    source_spans: list[Span | None] = Field(
         description="The characters a piece stands for, first and one past; null of other symbols."
     )
-    target_spans: list[tuple[int, int] | None]
+    target_spans: list[Span | None]
     encoder: list[list[list[list[float]]]] = Field(description="[layer][head][query][key]")
     decoder: list[list[list[list[float]]]]
     cross: list[list[list[list[float]]]]

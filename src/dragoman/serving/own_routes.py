@@ -126,10 +126,10 @@ def own_routes(desk: Desk) -> APIRouter:
             model=model.name,
             source_pieces=list(maps.source_pieces),
             target_pieces=list(maps.target_pieces),
-            source_spans=[*[None] * before, *source_spans, *[None] * behind],
+            source_spans=[*[None] * before, *map(list, source_spans), *[None] * behind],
             target_spans=[
                 *[None] * bundle.frame.target_added,
-                *bundle.target_tokenizer.spans(asked.target),
+                *map(list, bundle.target_tokenizer.spans(asked.target)),
             ],
             encoder=maps.encoder.tolist(),
             decoder=maps.decoder.tolist(),
