@@ -23,7 +23,8 @@ _EXTRAS = {  # library: the extra that installs it, and what it is for
     "matplotlib": ("plot", "pictures"),
     "tensorboard": ("tensorboard", "training.tensorboard"),
     "py3langid": ("language", "texts in another language"),
-    "transformers": ("hf", "MarianMT models"),
+    "fastapi": ("serve", "dragoman serve"),
+    "transformers": ("hf", "models of Hugging Face"),
     "bitsandbytes": ("adam8bit", "the optimizer adam8bit"),
 }
 
