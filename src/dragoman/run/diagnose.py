@@ -25,6 +25,8 @@ _EXTRAS = {  # library: the extra that installs it, and what it is for
     "py3langid": ("language", "texts in another language"),
     "fastapi": ("serve", "dragoman serve"),
     "transformers": ("hf", "models of Hugging Face"),
+    "onnx": ("onnx", "export --to onnx"),
+    "onnxruntime": ("onnx", "export --to onnx"),
     "bitsandbytes": ("adam8bit", "the optimizer adam8bit"),
 }
 
