@@ -70,6 +70,12 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         load_bundle(tmp_path / "m")
 
 
+def test_a_folder_of_another_toolkit_is_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "marian"}')
+    with pytest.raises(ModelError, match=r"no model folder of Dragoman.*dragoman import .* --to"):
+        load_bundle(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1, "model": {"headz": 2}}'])
 def test_a_damaged_config_is_refused(text: str, tmp_path: Path) -> None:
     (tiny_folder(tmp_path / "m") / "config.json").write_text(text)

@@ -270,6 +270,11 @@ def _read_description(file: Path) -> Table:
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file}: cannot be read: {error}") from None
     found = cast("Table", described).get("format") if isinstance(described, dict) else None
+    if isinstance(described, dict) and "format" not in described:
+        raise ModelError(
+            f"{file.parent}: is no model folder of Dragoman; a model in another format becomes one "
+            f"by: dragoman import {file.parent} --to NEW"
+        )
     if found != FORMAT:
         raise ModelError(
             f"{file}: format {found!r}, this release reads format {FORMAT}; "

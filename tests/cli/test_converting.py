@@ -1,8 +1,13 @@
 import json
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dragoman
+from dragoman import atomic
 from dragoman.cli.main import main
 from tests.fixtures import tiny_folder
 
@@ -70,3 +75,28 @@ def test_what_cannot_be_done_is_refused_with_what_to_do(
     assert main([places.get(each, each) for each in arguments]) == 2
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+)
+def test_a_signal_leaves_nothing_half_written(
+    number: int,
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(_: Path, __: str, folder: Path, **___: Any) -> None:
+        with atomic.new_folder(folder) as aside:
+            (aside / "part").write_text("half")
+            os.kill(os.getpid(), number)
+            signal.sigtimedwait([], 10)
+
+    monkeypatch.setattr(dragoman, "export", stopped, raising=False)
+    assert main(["export", "MODEL", str(tmp_path / "out"), "--to", "onnx"]) == status
+    assert capsys.readouterr().err == f"{said}; nothing was written\n"
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

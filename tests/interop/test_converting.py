@@ -3,9 +3,10 @@
 import json
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+import torch
 
 from dragoman.bundle import Bundle, load_bundle, save_bundle
 from dragoman.errors import ConfigError, ModelError
@@ -18,8 +19,10 @@ from dragoman.interop import (
     import_model,
     write_ctranslate2,
 )
-from dragoman.interop.importing import find_kind
+from dragoman.interop.importing import KINDS, Source, find_kind
+from dragoman.run import export
 from tests.fixtures import tiny_bundle
+from tests.interop.models import random_bundle
 
 FLOAT = ExportOptions()
 
@@ -61,6 +64,36 @@ def test_a_folder_that_an_export_made_is_replaced_and_no_other(
     assert [each.name for each in other.iterdir()] == ["thesis.txt"]
 
 
+def test_a_folder_is_replaced_by_the_same_conversion_alone(
+    written: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    import_model(written, model)
+    import_model(written, model)
+    before = (model / "model.safetensors").read_bytes()
+    with pytest.raises(ConfigError, match="holds something else"):
+        export_bundle(bundle, "ctranslate2", model, FLOAT)  # the model itself, say
+    with pytest.raises(ConfigError, match="holds something else"):
+        import_model(written, written)
+    (model / "notes.txt").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"holds something else \(notes.txt\)"):
+        import_model(written, model)
+    assert (model / "model.safetensors").read_bytes() == before
+    assert (written / "model.bin").is_file()
+
+
+def test_cards_say_how_the_folder_they_lie_in_is_used(
+    written: Path, bundle: Bundle, tmp_path: Path
+) -> None:
+    import_model(written, tmp_path / "model")
+    used = "Use it with `dragoman translate FOLDER < text`"
+    assert used in (tmp_path / "model" / "README.md").read_text()
+    export(tmp_path / "model", "ctranslate2", tmp_path / "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "Imported model" in card
+    assert used not in card
+
+
 def test_an_option_that_says_nothing_to_a_format_is_refused(bundle: Bundle, tmp_path: Path) -> None:
     options = ExportOptions(quantization="int8", source_language="de")
     with pytest.raises(ConfigError) as refused:
@@ -100,6 +133,38 @@ def test_an_import_reads_what_an_export_wrote_and_is_used_like_any_model(
     assert "sha256" in card
 
 
+def test_a_folder_with_a_package_is_read_as_the_package(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def refused(source: Path, _: ImportOptions) -> Any:
+        read.append(source)
+        raise ModelError("enough")
+
+    monkeypatch.setitem(cast("dict[str, Source]", KINDS), "argos", Source(refused, ()))
+    package = tmp_path / "out" / "translate-de_en-1_0.argosmodel"
+    package.parent.mkdir()
+    package.write_bytes(b"")
+    with pytest.raises(ModelError, match="enough"):
+        import_model(package.parent, tmp_path / "model")
+    assert read == [package]
+
+
+def test_what_their_eps_makes_is_allowed_on_the_way_back_too(tmp_path: Path) -> None:
+    options = {"positions": {"kind": "learned", "max_length": 64}, "embedding_norm": True}
+    bundle = random_bundle(options)
+    with torch.no_grad():
+        for name, weight in bundle.model.named_parameters():
+            if name.endswith("table"):
+                weight.mul_(0.015)  # eps weighs most against small sums
+    out = export_bundle(bundle, "huggingface", tmp_path / "bart", FLOAT)
+    back = import_model(tmp_path / "bart", tmp_path / "model")
+    assert out.largest > 1e-4
+    assert back.largest > 1e-4
+    assert back.tolerance == out.tolerance == 1e-3
+
+
 def test_options_that_say_nothing_to_a_source_are_refused(written: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--heads: says nothing to ctranslate2"):
         import_model(written, tmp_path / "back", ImportOptions(heads=4))
@@ -116,6 +181,9 @@ def test_the_kind_of_a_source_is_found_by_looking(
     hugging.mkdir()
     (hugging / "config.json").write_text('{"model_type": "marian"}')
     assert find_kind(hugging) == "huggingface"
+    (hugging / "encoder.onnx").write_bytes(b"")
+    with pytest.raises(ModelError, match="use the model folder that it was made from"):
+        find_kind(hugging)
     (tmp_path / "checkpoint.pt").write_bytes(b"PK")
     assert find_kind(tmp_path / "checkpoint.pt") == "checkpoint"
     assert find_kind(tmp_path) == "checkpoint"

@@ -1,7 +1,12 @@
 """``dragoman export`` and ``import``: models in other formats, proven to be the same."""
 
 import json
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -46,14 +51,15 @@ def export(
     if not to:
         formats = "ctranslate2, huggingface, onnx or argos"
         raise ConfigError("--to", "is missing", f"say which format: {formats}")
-    certificate = dragoman.export(
-        model,
-        to,
-        folder,
-        quantization=quantization,
-        source_language=source_language,
-        target_language=target_language,
-    )
+    with _whole_or_nothing():
+        certificate = dragoman.export(
+            model,
+            to,
+            folder,
+            quantization=quantization,
+            source_language=source_language,
+            target_language=target_language,
+        )
     _show(certificate, model / to if folder is None else folder, json_output=json_output)
 
 
@@ -109,19 +115,44 @@ def import_(
     """
     _check("--norm-order", norm_order, ("post", "pre"))
     _check("--cut", cut, ("pieces", "characters", "longest", "smiles"))
-    certificate = dragoman.import_model(
-        source,
-        to,
-        kind=kind,
-        tokenizer=tuple(tokenizer or ()),
-        vocabulary=tuple(vocabulary or ()),
-        source_language=source_language,
-        target_language=target_language,
-        heads=heads,
-        norm_order=norm_order,
-        cut=cut,
-    )
+    with _whole_or_nothing():
+        certificate = dragoman.import_model(
+            source,
+            to,
+            kind=kind,
+            tokenizer=tuple(tokenizer or ()),
+            vocabulary=tuple(vocabulary or ()),
+            source_language=source_language,
+            target_language=target_language,
+            heads=heads,
+            norm_order=norm_order,
+            cut=cut,
+        )
     _show(certificate, to, json_output=json_output)
+
+
+@contextmanager
+def _whole_or_nothing() -> Generator[None]:
+    """Let Ctrl-C and SIGTERM end the work with nothing left of it, and say so."""
+    usual = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    usual = usual and threading.current_thread() is threading.main_thread()
+    if usual:
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted; nothing was written")
+        raise typer.Exit(130) from None
+    except SystemExit as ended:
+        say("terminated; nothing was written")
+        raise typer.Exit(143) from ended
+    finally:
+        if usual:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(_: int, __: FrameType | None) -> None:
+    raise SystemExit(143)  # which no library takes for an error of its own
 
 
 def _check(option: str, given: str | None, choices: tuple[str, ...]) -> None:

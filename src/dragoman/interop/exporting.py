@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from dragoman.atomic import new_folder, write_text
 from dragoman.bundle import Bundle
@@ -33,32 +34,50 @@ def export_bundle(
         OSError: the folder cannot be written, or the disk is full.
     """
     form = _format(to, options)
-    refuse_occupied(folder)
+    refuse_occupied(folder, to)
     with new_folder(folder) as aside:
         form.write(aside, bundle, options)
         certificate = form.prove(aside, bundle, options)
-        write_proof(aside, certificate)
         readme = aside / "README.md"
         written = readme.read_text(encoding="utf-8") if readme.exists() else form.use + "\n"
         write_text(readme, _card(to, written, certificate, card))
+        write_proof(aside, certificate, to)
     return certificate
 
 
-def refuse_occupied(folder: Path) -> None:
-    """See that a folder may be made: it is not there, is empty, or a conversion made it.
+def refuse_occupied(folder: Path, made: str) -> None:
+    """See that a folder may be made: it is not there, is empty, or the same conversion made it.
+
+    Args:
+        folder: what is to be made.
+        made: format that is to be written there; ``dragoman`` for a model folder.
 
     Raises:
-        ConfigError: it holds something else.
+        ConfigError: it holds something else, such as the model itself or a file that was put there
+            since.
     """
-    if not folder.exists() or (folder / PROOF).is_file():
+    if not folder.exists():
         return
-    if not folder.is_dir() or any(folder.iterdir()):
-        raise ConfigError(str(folder), "holds something else", "choose a new folder")
+    found = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
+    if strange := sorted(found - _written_before(folder, made)):
+        names = ", ".join(strange[:3]) + (" and more" if len(strange) > 3 else "")
+        raise ConfigError(str(folder), f"holds something else ({names})", "choose a new folder")
 
 
-def write_proof(folder: Path, certificate: Certificate) -> None:
-    """Write a certificate for programs."""
-    write_text(folder / PROOF, json.dumps(certificate.as_json(), indent=2) + "\n")
+def _written_before(folder: Path, made: str) -> set[str]:
+    """Name what an earlier conversion to the same format wrote into a folder."""
+    try:
+        proof: Any = json.loads((folder / PROOF).read_bytes())
+        return set(proof["files"]) if proof["format"] == made else set()
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return set()
+
+
+def write_proof(folder: Path, certificate: Certificate, made: str) -> None:
+    """Write a certificate for programs, when all else is in the folder."""
+    files = sorted({PROOF, *(each.name for each in folder.iterdir())})
+    proof = {"format": made, "files": files, **certificate.as_json()}
+    write_text(folder / PROOF, json.dumps(proof, indent=2) + "\n")
 
 
 def certificate_lines(certificate: Certificate) -> str:

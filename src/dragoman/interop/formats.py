@@ -71,9 +71,14 @@ def _prove_huggingface(folder: Path, bundle: Bundle, _: ExportOptions) -> Certif
     other = open_huggingface(folder, bundle)
     if isinstance(other, Reader):
         return certify_reader(bundle, other)
+    return certify(bundle, other, tolerance=tolerance_of_transformers(bundle))
+
+
+def tolerance_of_transformers(bundle: Bundle) -> float:
+    """Say what may differ of an encoder-decoder there, whose layer norms have an eps of theirs."""
     config = bundle.config
     fixed = getattr(config, "norm", "") == "layer" and getattr(config, "norm_eps", 0) != THEIR_EPS
-    return certify(bundle, other, tolerance=OTHER_EPS if fixed else TOLERANCE)
+    return OTHER_EPS if fixed else TOLERANCE
 
 
 def _write_onnx(folder: Path, bundle: Bundle, options: ExportOptions) -> None:
@@ -119,7 +124,10 @@ FORMATS: Mapping[str, Format] = {
         _prove_ctranslate2,
         ("quantization",),
         'Load it with `ctranslate2.Translator("FOLDER")`, or `Generator` or `Encoder`: pieces go '
-        "in and come out, and the library adds the symbols around a source itself. As the folder "
+        "in and come out, and the library adds the symbols around a source itself. The pieces of "
+        "a text are `tokens` of "
+        '`tokenizers.Tokenizer.from_file("FOLDER/tokenizer.json").encode(text, '
+        "add_special_tokens=False)`. As the folder "
         "`ctranslate2` inside a model folder, `dragoman translate --engine ctranslate2` runs it.",
     ),
     "huggingface": Format(

@@ -13,14 +13,24 @@ from dragoman.atomic import new_folder
 from dragoman.bundle import Bundle, load_bundle, model_weights, save_bundle
 from dragoman.errors import ConfigError, Mistake, ModelError
 from dragoman.interop.argos import certify_argos, is_package, read_argos
-from dragoman.interop.certificate import Certificate, Reader, Side, certify, certify_reader
+from dragoman.interop.certificate import (
+    TOLERANCE,
+    Certificate,
+    Reader,
+    Side,
+    certify,
+    certify_reader,
+)
 from dragoman.interop.checkpoints import Asked, Kind, open_checkpoint, read_checkpoint, widened
 from dragoman.interop.checkpoints.vocabulary import Cut
 from dragoman.interop.ctranslate2 import import_ctranslate2, open_ctranslate2
 from dragoman.interop.exporting import certificate_lines, refuse_occupied, write_proof
+from dragoman.interop.formats import tolerance_of_transformers
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
 from dragoman.interop.vocabulary import vocabulary_lines
+from dragoman.models import AnyConfig, ModelConfig
 
+_USE = 'Use it with `dragoman {0} FOLDER < {2}` or `dragoman.{1}.load("FOLDER")`.'
 _CHUNK = 1 << 20
 _MOST_DESCRIBED = 1 << 24  # bytes of a config.json that is looked into
 Read = tuple[Bundle, Certificate]
@@ -70,8 +80,8 @@ def import_model(source: Path, folder: Path, options: ImportOptions | None = Non
     Nothing in the source is run, and no pickle is loaded.
 
     Args:
-        source: a folder of Hugging Face or CTranslate2, a package of Argos Translate, or a
-            checkpoint of fairseq, JoeyNMT, OpenNMT-py or pytorch-seq2seq.
+        source: a folder of Hugging Face or CTranslate2, a package of Argos Translate or a folder
+            with one, or a checkpoint of fairseq, JoeyNMT, OpenNMT-py or pytorch-seq2seq.
         folder: what to make; one that an earlier import made is replaced.
         options: what the source does not say.
 
@@ -86,15 +96,18 @@ def import_model(source: Path, folder: Path, options: ImportOptions | None = Non
     options = options or ImportOptions()
     if not source.exists():
         raise ModelError(f"{source}: no such file or folder")
+    packages = list(source.glob("*.argosmodel")) if source.is_dir() else []
+    if len(packages) == 1:  # a folder as an export to Argos Translate makes it
+        source = packages[0]
     kind = options.kind or find_kind(source)
     if kind not in KINDS:
         raise ConfigError("--kind", f"{kind!r} is none", f"choose from {', '.join(KINDS)}")
     _refuse_unheard(kind, options)
-    refuse_occupied(folder)
+    refuse_occupied(folder, "dragoman")
     bundle, certificate = KINDS[kind].read(source, options)
     with new_folder(folder) as aside:
         save_bundle(aside, bundle, _card(source, kind, bundle, certificate))
-        write_proof(aside, certificate)
+        write_proof(aside, certificate, "dragoman")
         _see_same(aside, bundle)
     return certificate
 
@@ -103,12 +116,15 @@ def find_kind(source: Path) -> str:
     """Say what a source is, by the files it has.
 
     Raises:
-        ModelError: it is a model folder of Dragoman already.
+        ModelError: it is a model folder of Dragoman already, or a graph.
     """
     if source.is_file():
         return "argos" if source.suffix == ".argosmodel" or is_package(source) else "checkpoint"
     if (source / "model.bin").is_file():
         return "ctranslate2"
+    if any((source / name).is_file() for name in ("encoder.onnx", "decoder_step.onnx")):
+        problem = "is in ONNX, and a graph does not say which model it is"
+        raise ModelError(f"{source}: {problem}; use the model folder that it was made from")
     described = _described(source / "config.json")
     if described is None:
         return "checkpoint"
@@ -146,7 +162,8 @@ def _huggingface(source: Path, options: ImportOptions) -> Read:
     bundle = read_huggingface(
         source, source_language=options.source_language, target_language=options.target_language
     )
-    return bundle, _certify(bundle, open_huggingface(source, bundle))
+    other = open_huggingface(source, bundle)
+    return bundle, _certify(bundle, other, tolerance=tolerance_of_transformers(bundle))
 
 
 def _ctranslate2(source: Path, options: ImportOptions) -> Read:
@@ -176,8 +193,10 @@ def _checkpoint(source: Path, options: ImportOptions) -> Read:
     return bundle, certify(widened(bundle), other)
 
 
-def _certify(bundle: Bundle, other: Side | Reader) -> Certificate:
-    return certify_reader(bundle, other) if isinstance(other, Reader) else certify(bundle, other)
+def _certify(bundle: Bundle, other: Side | Reader, *, tolerance: float = TOLERANCE) -> Certificate:
+    if isinstance(other, Reader):
+        return certify_reader(bundle, other)
+    return certify(bundle, other, tolerance=tolerance)
 
 
 def _see_same(folder: Path, bundle: Bundle) -> None:
@@ -196,8 +215,26 @@ def _card(source: Path, kind: str, bundle: Bundle, certificate: Certificate) -> 
     return (
         f"# Imported model\n\nA model of the kind {bundle.config.architecture}, imported with "
         f"Dragoman from {kind}: {source.name}. Its licence is that of its source.\n\n"
+        f"{_use(bundle.config)}\n\n"
         f"## Certificate\n\n{certificate_lines(certificate)}\n"
         f"## Text\n\n{texts}\n## Source\n\n{listed}"
+    )
+
+
+def _use(config: AnyConfig) -> str:
+    """Say what a model folder is for."""
+    if not isinstance(config, ModelConfig) or config.architecture != "encoder-only":
+        command, what = ("generate", "LanguageModel"), "prompts"
+        if config.architecture != "decoder-only":
+            command, what = ("translate", "Translator"), "text"
+        return _USE.format(*command, what)
+    if config.head in ("class", "tags"):
+        return _USE.format("classify", "Classifier", "text")
+    if config.head == "pieces":
+        return _USE.format("fill", "Classifier", "text") + " A gap is written `___`."
+    return (
+        'Use it in Python: `dragoman.bundle.load_bundle(pathlib.Path("FOLDER"))` holds the model '
+        "and the tokenizers; it has no head, so no command goes with it."
     )
 
 

@@ -12,6 +12,8 @@ from dragoman.interop import (
 )
 from dragoman.interop import import_model as _import
 
+_OWN_USE = "Use it with `dragoman "  # says a card of a folder that is not the one made
+
 
 def export(
     model: str | Path,
@@ -50,6 +52,7 @@ def export(
     made = Path(model) / to if folder is None else Path(folder)
     card = Path(model) / "README.md"
     known = card.read_text(encoding="utf-8") if card.is_file() else ""
+    known = "".join(line for line in known.splitlines(True) if not line.startswith(_OWN_USE))
     return export_bundle(bundle, to, made, options, card=known)
 
 

@@ -13,8 +13,10 @@ from dragoman.decoding import engines_here
 _SIZE = 1024  # of the square matrices whose product is timed
 _EXTRAS = {  # library: the extra that installs it, and what it is for
     "numba": ("fast", "translate --engine fused, --dtype int8"),
-    "ctranslate2": ("ct2", "translate --engine ctranslate2"),
-    "sentencepiece": ("argos", "packages of Argos Translate"),
+    "ctranslate2": ("ct2", "translate --engine ctranslate2, import and export of CTranslate2"),
+    "sentencepiece": ("argos", "import and export of packages of Argos Translate"),
+    "onnx": ("onnx", "export to ONNX"),
+    "onnxruntime": ("onnx", "export to ONNX"),
     "polib": ("formats", "catalogues (PO, MO)"),
     "lxml": ("formats", "corpora in TMX, XLIFF, Qt TS"),
     "backports.zstd": ("formats", "files packed with zstd"),
@@ -24,9 +26,7 @@ _EXTRAS = {  # library: the extra that installs it, and what it is for
     "tensorboard": ("tensorboard", "training.tensorboard"),
     "py3langid": ("language", "texts in another language"),
     "fastapi": ("serve", "dragoman serve"),
-    "transformers": ("hf", "models of Hugging Face"),
-    "onnx": ("onnx", "export --to onnx"),
-    "onnxruntime": ("onnx", "export --to onnx"),
+    "transformers": ("hf", "import and export of models of Hugging Face"),
     "bitsandbytes": ("adam8bit", "the optimizer adam8bit"),
 }
 

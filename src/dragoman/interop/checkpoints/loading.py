@@ -89,7 +89,10 @@ def find_file(path: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ModelError(f"{path}: holds no checkpoint ({', '.join(_ENDINGS)})")
+        raise ModelError(
+            f"{path}: holds no checkpoint ({', '.join(_ENDINGS)}); a folder of Hugging Face has a "
+            "config.json, one of CTranslate2 a model.bin"
+        )
     names = ", ".join(each.name for each in found[:5])
     raise ModelError(f"{path}: holds {len(found)} checkpoints ({names}); name one of them")
 
