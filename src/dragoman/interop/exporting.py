@@ -11,6 +11,7 @@ from dragoman.interop.certificate import Certificate
 from dragoman.interop.formats import FORMATS, ExportOptions, Format
 
 PROOF = "certificate.json"  # stands in every folder that was made by a conversion
+_MOST_PROOF = 1 << 20  # bytes
 
 
 def export_bundle(
@@ -44,16 +45,37 @@ def export_bundle(
     return certificate
 
 
-def refuse_occupied(folder: Path) -> None:
+def refuse_occupied(folder: Path, source: Path | None = None) -> None:
     """See that a folder may be made: it is not there, is empty, or a conversion made it.
 
+    Args:
+        folder: what is to be made.
+        source: what is converted, which must not be replaced.
+
     Raises:
-        ConfigError: it holds something else.
+        ConfigError: it holds something else, or the source.
     """
-    if not folder.exists() or (folder / PROOF).is_file():
+    if not folder.name or folder.name == "..":
+        raise ConfigError(str(folder) or "the folder", "is no new folder", "name one to make")
+    if source is not None:
+        whole, made = source.resolve(), folder.resolve()
+        if made == whole or made in whole.parents:
+            raise ConfigError(str(folder), f"holds {source}", "choose a new folder")
+    if not folder.exists() or _is_proof(folder / PROOF):
         return
     if not folder.is_dir() or any(folder.iterdir()):
         raise ConfigError(str(folder), "holds something else", "choose a new folder")
+
+
+def _is_proof(path: Path) -> bool:
+    """Whether a file is one of our certificates; others have files of that name as well."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_PROOF:
+            return False
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and {each.name for each in fields(Certificate)} <= found.keys()
 
 
 def write_proof(folder: Path, certificate: Certificate) -> None:

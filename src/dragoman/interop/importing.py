@@ -90,7 +90,7 @@ def import_model(source: Path, folder: Path, options: ImportOptions | None = Non
     if kind not in KINDS:
         raise ConfigError("--kind", f"{kind!r} is none", f"choose from {', '.join(KINDS)}")
     _refuse_unheard(kind, options)
-    refuse_occupied(folder)
+    refuse_occupied(folder, source)
     bundle, certificate = KINDS[kind].read(source, options)
     with new_folder(folder) as aside:
         save_bundle(aside, bundle, _card(source, kind, bundle, certificate))
@@ -120,7 +120,7 @@ def find_kind(source: Path) -> str:
 def _described(path: Path) -> dict[str, Any] | None:
     """Look into a ``config.json``; None if there is none. What is wrong with it, readers say."""
     try:
-        if path.stat().st_size > _MOST_DESCRIBED:
+        if path.stat().st_size > _MOST_DESCRIBED or not path.is_file():
             return {}
         found = json.loads(path.read_bytes())
     except FileNotFoundError:

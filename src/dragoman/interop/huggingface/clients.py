@@ -96,7 +96,12 @@ def load_transformers(folder: Path, architecture: str) -> Any:
     logging.disable_progress_bar()  # what is said to users is said by whoever asked for this
     try:
         model, told = make.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            attn_implementation="eager",  # otherwise config.json may name a program to fetch
+            dtype=torch.float32,
+            output_loading_info=True,
         )
     except Exception as error:  # whatever the library stumbles over, in whatever version
         problem = str(error).splitlines()[0][:200] if str(error) else repr(error)
@@ -109,4 +114,5 @@ def load_transformers(folder: Path, architecture: str) -> Any:
         raise ModelError(
             f"{folder}: transformers makes up weights: {', '.join(map(str, made_up[:3]))}"
         )
+    model.config.return_dict = True  # as usual, whatever config.json says
     return model.eval()
