@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dragoman.interop import (
 )
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
 from dragoman.interop.huggingface.pickles import refuse_pickles
+from dragoman.models import Local
 from dragoman.tokenization.foreign_soundness import refuse_unsound
 from tests.fixtures import tiny_bundle
 from tests.interop.huggingface.models import saved
@@ -83,6 +85,7 @@ def test_a_mistral_that_says_nothing_has_the_window_of_its_library(tmp_path: Pat
     assert attention.kind == "softmax"  # null is none
     changed(folder, sliding_window=None)
     attention = read_huggingface(folder, ()).config.attention  # pyright: ignore
+    assert isinstance(attention, Local)
     assert attention.keys == 2 * 4096 - 1
 
 
@@ -95,6 +98,25 @@ def test_settings_of_the_folder_neither_fetch_programs_nor_change_what_is_given(
     other: Any = open_huggingface(folder, bundle)
     assert other.model.config._attn_implementation == "eager"
     assert other.outputs([3, 4]).shape == (2, 50)
+
+
+def test_a_source_that_its_tokenizer_frames_otherwise_than_our_choices_say_is_refused(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "model"
+    export_bundle(tiny_bundle(), "huggingface", folder, ExportOptions())
+    own = json.loads((folder / "config.json").read_text())["dragoman"]
+    own["model"]["source_before"] = [9]
+    changed(folder, dragoman=own)
+    with pytest.raises(ModelError, match=r"puts the ids \[2\] around a source"):
+        read_huggingface(folder)
+
+
+def test_a_model_that_adds_nothing_to_a_source_goes_out(tmp_path: Path) -> None:
+    bundle = tiny_bundle()
+    bundle = replace(bundle, config=replace(bundle.config, source_after=()))  # pyright: ignore
+    export_bundle(bundle, "huggingface", tmp_path / "model", ExportOptions())
+    import_model(tmp_path / "model", tmp_path / "again")
 
 
 @pytest.mark.parametrize(

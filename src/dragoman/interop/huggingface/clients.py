@@ -73,7 +73,10 @@ def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader | Trans
         model = load_transformers(folder, architecture)
         rows = getattr(model.config, "max_position_embeddings", longest)
         name = f"transformers {architecture}"
-        return TransformersTranslator(model, name, rows, bundle.frame)
+        frame = bundle.frame
+        # Without symbols around it nothing is left of an empty source for theirs to read.
+        reads_empty = bool(frame.source_before or frame.source_after)
+        return TransformersTranslator(model, name, rows, frame, reads_empty=reads_empty)
     model = load_transformers(folder, architecture)
     pooled = bundle.config.architecture == "encoder-only" and bundle.config.head == "pooled"
     return TransformersReader(model, f"transformers {architecture}", longest, pooled)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from tokenizers import Tokenizer as Backend
 from torch import Tensor
 
 from dragoman.bundle import Bundle, frame_of, load_tensors
@@ -159,6 +160,7 @@ def _framed(
     if isinstance(theirs.table.get(OURS), dict):
         languages.refuse("the model knows its own; it was written by Dragoman")
         _see_begun(config, theirs, tokenizers)
+        _see_framed(config, theirs, tokenizers)
         return config
     symbols: dict[str, Any] = dict(family.symbols(theirs, tokenizers, languages))
     return replace(config, **symbols)
@@ -180,6 +182,28 @@ def _see_begun(config: ModelConfig, theirs: Settings, tokenizers: Sequence[Token
                 f"{theirs.path}: {OURS}.model: {key} is {stated} beside it or in {GENERATION}, and "
                 f"would be {ours}; remove {OURS} if the rest is right"
             )
+
+
+def _see_framed(config: ModelConfig, theirs: Settings, tokenizers: Sequence[Tokenizer]) -> None:
+    """See that the tokenizer of the folder puts around a source what our choices say.
+
+    Raises:
+        ModelError: it does not.
+    """
+    file = theirs.path.with_name("tokenizer.json")
+    if not file.is_file():  # the files of Marian add the end symbol, as is usual
+        return
+    frame = frame_of(config, tokenizers[-1].special)
+    ours = [*frame.source_before, *frame.source_after]
+    try:
+        stated = Backend.from_str(file.read_text(encoding="utf-8")).encode("").ids
+    except Exception as error:  # the library raises no narrower class
+        raise ModelError(f"{file}: not a tokenizer, or damaged ({error})") from None
+    if stated != ours:
+        raise ModelError(
+            f"{file}: puts the ids {stated} around a source, and {OURS} in config.json says "
+            f"{ours}; remove {OURS} there if the rest is right"
+        )
 
 
 def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path) -> Model:
