@@ -102,7 +102,6 @@ def load_transformers(folder: Path, architecture: str) -> Any:
             folder,
             local_files_only=True,
             trust_remote_code=False,
-            attn_implementation="eager",  # otherwise config.json may name a program to fetch
             dtype=torch.float32,
             output_loading_info=True,
         )

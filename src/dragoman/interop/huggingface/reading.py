@@ -72,10 +72,10 @@ def read_huggingface(
 
 
 def _refuse_changed(folder: Path, table: Json) -> None:
-    """Refuse weights that are not those of the model alone.
+    """Refuse weights that are not those of the model alone, and programs to be fetched for it.
 
     Raises:
-        ConfigError: they are packed.
+        ConfigError: weights are packed, or a program is named.
         ModelError: others are added to them.
     """
     if table.get("quantization_config"):
@@ -83,6 +83,12 @@ def _refuse_changed(folder: Path, table: Json) -> None:
         raise ConfigError("quantization_config", problem, hint).inside(
             file=str(folder / "config.json")
         )
+    for key in ("attn_implementation", "_attn_implementation"):
+        if table.get(key) not in (None, "eager", "sdpa"):
+            problem = f"{str(table[key])[:80]!r} is a program to be fetched, which was not done"
+            raise ConfigError(key, problem, "remove the key").inside(
+                file=str(folder / "config.json")
+            )
     adapter = folder / "adapter_config.json"
     if adapter.exists():
         raise ModelError(f"{adapter}: an adapter is added to the weights; merge them first")
