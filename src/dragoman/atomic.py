@@ -64,6 +64,8 @@ def new_folder(path: Path) -> Generator[Path]:
     Raises:
         OSError: the parent cannot be written, or the disk is full.
     """
+    if path.is_symlink():
+        path = path.resolve()
     aside = path.with_name(f".{path.name}.writing-{os.getpid()}")
     before = path.with_name(f".{path.name}.before.writing-{os.getpid()}")
     shutil.rmtree(aside, ignore_errors=True)

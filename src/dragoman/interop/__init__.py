@@ -9,7 +9,7 @@ from dragoman.interop.ctranslate2 import (
     read_ctranslate2,
     write_ctranslate2,
 )
-from dragoman.interop.exporting import PROOF, export_bundle
+from dragoman.interop.exporting import PROOF, export_bundle, refuse_occupied
 from dragoman.interop.formats import FORMATS, ExportOptions
 from dragoman.interop.huggingface.marian_model import to_marian
 from dragoman.interop.importing import KINDS, ImportOptions, import_model
@@ -36,6 +36,7 @@ __all__ = [
     "open_ctranslate2",
     "open_onnx",
     "read_ctranslate2",
+    "refuse_occupied",
     "to_marian",
     "write_ctranslate2",
     "write_onnx",

@@ -100,17 +100,19 @@ class Searched:
         name: of the search.
         probes: how many.
         equal: with the same result.
-        ties: of the others, those that hang on rounding.
+        ties: of the others, those that need not be the same.
+        reason: why they need not.
     """
 
     name: str
     probes: int
     equal: int
     ties: int
+    reason: str = "hang on rounding"
 
     def line(self) -> str:
         """Say it for people."""
-        hanging = f"; {self.ties} more hang on rounding" if self.ties else ""
+        hanging = f"; {self.ties} more {self.reason}" if self.ties else ""
         return f"{self.name}: the same for {self.equal} of {self.probes}{hanging}"
 
 

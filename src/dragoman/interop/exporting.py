@@ -12,6 +12,7 @@ from dragoman.interop.certificate import Certificate
 from dragoman.interop.formats import FORMATS, ExportOptions, Format
 
 PROOF = "certificate.json"  # stands in every folder that was made by a conversion
+_MOST_PROOF = 1 << 20  # bytes
 
 
 def export_bundle(
@@ -45,17 +46,24 @@ def export_bundle(
     return certificate
 
 
-def refuse_occupied(folder: Path, made: str) -> None:
+def refuse_occupied(folder: Path, made: str, source: Path | None = None) -> None:
     """See that a folder may be made: it is not there, is empty, or the same conversion made it.
 
     Args:
         folder: what is to be made.
         made: format that is to be written there; ``dragoman`` for a model folder.
+        source: what is converted, which must not be replaced.
 
     Raises:
-        ConfigError: it holds something else, such as the model itself or a file that was put there
-            since.
+        ConfigError: it holds something else, such as a file that was put there since, or it is or
+            holds the source.
     """
+    if not folder.name or folder.name == "..":
+        raise ConfigError(str(folder) or "the folder", "is no new folder", "name one to make")
+    if source is not None:
+        whole, wanted = source.resolve(), folder.resolve()
+        if wanted == whole or wanted in whole.parents:
+            raise ConfigError(str(folder), f"holds {source}", "choose a new folder")
     if not folder.exists():
         return
     found = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}

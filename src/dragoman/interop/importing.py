@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,6 +17,7 @@ from dragoman.interop.certificate import (
     TOLERANCE,
     Certificate,
     Reader,
+    Searched,
     Side,
     certify,
     certify_reader,
@@ -27,6 +28,8 @@ from dragoman.interop.ctranslate2 import import_ctranslate2, open_ctranslate2
 from dragoman.interop.exporting import certificate_lines, refuse_occupied, write_proof
 from dragoman.interop.formats import tolerance_of_transformers
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
+from dragoman.interop.huggingface.clients import auto_tokenizer_ids
+from dragoman.interop.probes import TEXTS
 from dragoman.interop.vocabulary import vocabulary_lines
 from dragoman.models import AnyConfig, ModelConfig
 
@@ -103,7 +106,7 @@ def import_model(source: Path, folder: Path, options: ImportOptions | None = Non
     if kind not in KINDS:
         raise ConfigError("--kind", f"{kind!r} is none", f"choose from {', '.join(KINDS)}")
     _refuse_unheard(kind, options)
-    refuse_occupied(folder, "dragoman")
+    refuse_occupied(folder, "dragoman", source)
     bundle, certificate = KINDS[kind].read(source, options)
     with new_folder(folder) as aside:
         save_bundle(aside, bundle, _card(source, kind, bundle, certificate))
@@ -136,7 +139,7 @@ def find_kind(source: Path) -> str:
 def _described(path: Path) -> dict[str, Any] | None:
     """Look into a ``config.json``; None if there is none. What is wrong with it, readers say."""
     try:
-        if path.stat().st_size > _MOST_DESCRIBED:
+        if path.stat().st_size > _MOST_DESCRIBED or not path.is_file():
             return {}
         found = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -163,7 +166,34 @@ def _huggingface(source: Path, options: ImportOptions) -> Read:
         source, source_language=options.source_language, target_language=options.target_language
     )
     other = open_huggingface(source, bundle)
-    return bundle, _certify(bundle, other, tolerance=tolerance_of_transformers(bundle))
+    certificate = _certify(bundle, other, tolerance=tolerance_of_transformers(bundle))
+    cuts = _cuts(source, bundle) if bundle.tokenizers else []
+    return bundle, replace(certificate, searches=(*certificate.searches, *cuts))
+
+
+def _cuts(source: Path, bundle: Bundle) -> list[Searched]:
+    """Hold ``AutoTokenizer`` to our reading of the same files.
+
+    Plain text must be cut alike. Elsewhere releases of transformers differ from one another and
+    from the libraries that the files are for, which are followed here: that is written down.
+
+    Raises:
+        ModelError: plain text is cut otherwise.
+    """
+    theirs = auto_tokenizer_ids(source, TEXTS)
+    if theirs is None:
+        return []
+    ours = bundle.source_tokenizer.encode_many(TEXTS)
+    same = [one == other for one, other in zip(ours, theirs, strict=True)]
+    for text, alike in zip(TEXTS, same, strict=True):
+        if text.isascii() and text.replace(" ", "").isalpha() and not alike:
+            raise ModelError(
+                f"{source}: AutoTokenizer cuts {text.strip()!r} otherwise than the files in the "
+                "folder say; nothing was written"
+            )
+    count = sum(same)
+    reason = "are cut as the files say, and otherwise by this release of transformers"
+    return [Searched("pieces of texts", len(same), count, len(same) - count, reason)]
 
 
 def _ctranslate2(source: Path, options: ImportOptions) -> Read:

@@ -9,6 +9,7 @@ from dragoman.interop import (
     ExportOptions,
     ImportOptions,
     export_bundle,
+    refuse_occupied,
 )
 from dragoman.interop import import_model as _import
 
@@ -48,10 +49,11 @@ def export(
         OSError: the folder cannot be written, or the disk is full.
     """
     options = ExportOptions(quantization, source_language, target_language)
-    bundle = load_bundle(Path(model))
     made = Path(model) / to if folder is None else Path(folder)
+    bundle = load_bundle(Path(model))
+    refuse_occupied(made, to, Path(model))
     card = Path(model) / "README.md"
-    known = card.read_text(encoding="utf-8") if card.is_file() else ""
+    known = card.read_text(encoding="utf-8", errors="replace") if card.is_file() else ""
     known = "".join(line for line in known.splitlines(True) if not line.startswith(_OWN_USE))
     return export_bundle(bundle, to, made, options, card=known)
 

@@ -23,8 +23,14 @@ def refuse_unsound(settings: Json) -> None:
         if step["type"] == "Strip" and step.get("stop") != 0:
             raise ModelError("strips what it decodes in a way that is not read here")
     model = settings["model"]
-    if model["type"] == "BPE" and model.get("continuing_subword_prefix"):
-        raise ModelError("marks parts of words in a way that is not read here")
+    if model["type"] == "BPE":
+        if model.get("continuing_subword_prefix"):
+            raise ModelError("marks parts of words in a way that is not read here")
+        if model.get("dropout"):
+            raise ModelError("cuts text at random: set dropout to null, as it is for training")
+        unknown = model.get("unk_token")
+        if unknown is not None and unknown not in cast("Json", model["vocab"]):
+            raise ModelError("has no piece for unknown text")
     if model["type"] == "Unigram":
         unknown = model.get("unk_id")
         if type(unknown) is not int or not 0 <= unknown < len(model["vocab"]):

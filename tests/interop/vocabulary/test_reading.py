@@ -291,3 +291,28 @@ def test_damaged_settings_are_refused_before_the_library_sees_them(
     folder = write(tmp_path, {"tokenizer.json": changed})
     with pytest.raises(ModelError, match=f"^{folder / 'tokenizer.json'}: "):
         read_vocabulary(folder)
+
+
+@pytest.mark.parametrize(
+    "said", [{"do_lower_case": False}, {"strip_accents": False}, {"tokenize_chinese_chars": False}]
+)
+def test_text_of_bert_that_is_prepared_in_two_ways_is_refused(
+    said: dict[str, object], tmp_path: Path
+) -> None:
+    names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "a")
+    form = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
+    model = {"type": "WordPiece", "vocab": {name: number for number, name in enumerate(names)}}
+    settings = {
+        "normalizer": {"type": "BertNormalizer", **form, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": model
+        | {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(settings))
+    usual = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(usual))
+    assert read_vocabulary(tmp_path)[0].encode("A") == [4]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(usual | said))
+    with pytest.raises(ModelError, match=f"{next(iter(said))} is False, but True in"):
+        read_vocabulary(tmp_path)

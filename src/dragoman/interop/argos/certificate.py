@@ -35,6 +35,7 @@ from dragoman.interop.own_side import Own
 from dragoman.interop.probes import TEXTS, probe_sources, probe_targets
 from dragoman.tokenization.existing_pieces import SPACE
 
+_TIES = "hold unknown text, reach the limit or hang on rounding"
 _DRAWN = 6  # texts made of pieces drawn at random, the short ones
 
 
@@ -131,7 +132,7 @@ class _Inner:
                 ties += 1
             elif exact:
                 raise _refused(self.parts.name, name, str(source), str(theirs), str(ours))
-        return Searched(f"ids, {name}", len(read), equal, ties)
+        return Searched(f"ids, {name}", len(read), equal, ties, _TIES)
 
 
 def _client(package: Package) -> ArgosClient | None:
@@ -192,7 +193,7 @@ def _compare(
             ties += 1
         elif exact:
             raise _refused(client.name, name, repr(text), repr(other), repr(ours))
-    return Searched(f"texts, {name}", len(texts), equal, ties)
+    return Searched(f"texts, {name}", len(texts), equal, ties, _TIES)
 
 
 def _refused(client: str, search: str, source: str, theirs: str, ours: str) -> ModelError:

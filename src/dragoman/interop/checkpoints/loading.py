@@ -85,7 +85,7 @@ def find_file(path: Path) -> Path:
     """
     if not path.is_dir():
         return path
-    found = sorted(each for each in path.iterdir() if each.suffix in _ENDINGS)
+    found = sorted(each for each in path.iterdir() if each.suffix in _ENDINGS and each.is_file())
     if len(found) == 1:
         return found[0]
     if not found:

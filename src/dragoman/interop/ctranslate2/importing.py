@@ -21,6 +21,7 @@ from dragoman.interop.ctranslate2.settings import Settings, read_settings
 from dragoman.interop.ctranslate2.variables import Variables
 from dragoman.interop.ctranslate2.vocabulary import Pieces, complete, read_pieces
 from dragoman.interop.ctranslate2.writing import weights_digest
+from dragoman.interop.special_files import refuse_special_files
 from dragoman.interop.vocabulary import tokenizer_of_pieces
 from dragoman.models import ModelConfig, read_config
 from dragoman.models.build import Model
@@ -54,6 +55,7 @@ def open_folder(folder: Path) -> Opened:
     """
     if not folder.is_dir():
         raise ModelError(f"{folder}: no such model folder")
+    refuse_special_files(folder)
     path = folder / "model.bin"
     binary = read_binary(path)
     variables = Variables(path, binary)

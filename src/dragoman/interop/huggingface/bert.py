@@ -114,6 +114,7 @@ def read_encoder(theirs: Settings, *, activation: str = "gelu") -> Json:
     """
     if theirs.architecture.endswith("MaskedLM"):
         theirs.only("tie_word_embeddings", default=True)
+    theirs.only("chunk_size_feed_forward", default=0)
     return {
         "architecture": "encoder-only",
         "layers": theirs.whole("num_hidden_layers"),

@@ -73,7 +73,10 @@ def open_huggingface(folder: Path, bundle: Bundle) -> TransformersReader | Trans
         model = load_transformers(folder, architecture)
         rows = getattr(model.config, "max_position_embeddings", longest)
         name = f"transformers {architecture}"
-        return TransformersTranslator(model, name, rows, bundle.frame)
+        frame = bundle.frame
+        # Without symbols around it nothing is left of an empty source for theirs to read.
+        reads_empty = bool(frame.source_before or frame.source_after)
+        return TransformersTranslator(model, name, rows, frame, reads_empty=reads_empty)
     model = load_transformers(folder, architecture)
     pooled = bundle.config.architecture == "encoder-only" and bundle.config.head == "pooled"
     return TransformersReader(model, f"transformers {architecture}", longest, pooled)
@@ -96,7 +99,11 @@ def load_transformers(folder: Path, architecture: str) -> Any:
     logging.disable_progress_bar()  # what is said to users is said by whoever asked for this
     try:
         model, told = make.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            dtype=torch.float32,
+            output_loading_info=True,
         )
     except Exception as error:  # whatever the library stumbles over, in whatever version
         problem = str(error).splitlines()[0][:200] if str(error) else repr(error)
@@ -109,4 +116,26 @@ def load_transformers(folder: Path, architecture: str) -> Any:
         raise ModelError(
             f"{folder}: transformers makes up weights: {', '.join(map(str, made_up[:3]))}"
         )
+    model.config.return_dict = True  # as usual, whatever config.json says
     return model.eval()
+
+
+def auto_tokenizer_ids(folder: Path, texts: Sequence[str]) -> list[list[int]] | None:
+    """Cut texts as ``AutoTokenizer`` does, typed symbols as text and none around; None if it fails.
+
+    Raises:
+        MissingExtraError: ``transformers`` is not installed.
+    """
+    try:
+        import transformers
+    except ImportError:
+        raise MissingExtraError("transformers", "hf") from None
+    try:
+        loaded: Any = transformers.AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+        asked = {"add_special_tokens": False, "split_special_tokens": True}
+        cut: Any = [loaded(text, **asked)["input_ids"] for text in texts]
+        return [[int(number) for number in ids] for ids in cut]
+    except Exception:  # whatever it stumbles over: the folder may hold files of older releases
+        return None

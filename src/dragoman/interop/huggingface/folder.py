@@ -87,7 +87,11 @@ class Weights:
             yield name, tuple(weight.shape)
 
     def read(self) -> dict[str, Tensor]:
-        """Give all of them by name."""
+        """Give all of them by name.
+
+        Raises:
+            ModelError: one is of a type that PyTorch lacks.
+        """
         read: dict[str, Tensor] = {}
         for path in self.files:
             if path in self._old:
@@ -95,7 +99,10 @@ class Weights:
                 continue
             with _opened(path) as file:
                 for name in file.keys():  # noqa: SIM118  # is no mapping
-                    read[name] = file.get_tensor(name)
+                    try:
+                        read[name] = file.get_tensor(name)
+                    except SafetensorError as error:  # of a type that torch lacks
+                        raise ModelError(f"{path}: {name}: cannot be read: {error}") from None
         return read
 
 

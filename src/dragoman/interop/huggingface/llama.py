@@ -16,6 +16,7 @@ from dragoman.interop.huggingface.special import ids_of, padding_of
 from dragoman.models import Local, ModelConfig, Rotary, Softmax
 from dragoman.tokenization import Tokenizer
 
+_WINDOW = 4_096  # that a Mistral has whose config.json does not say another
 _POSITIONS = 131_072  # written where config.json must say a number; rotation has no end
 
 
@@ -70,7 +71,8 @@ def _read(theirs: Settings) -> ModelConfig:
 
 def _read_mistral(theirs: Settings) -> ModelConfig:
     choices = _common(theirs)
-    window = theirs.whole("sliding_window", 0)  # null, or missing, is none
+    stated = "sliding_window" in theirs.table
+    window = theirs.whole("sliding_window", 0 if stated else _WINDOW)  # null is none
     if window:
         choices["attention"] = {"kind": "local", "keys": 2 * window - 1}
     return theirs.config(choices)
@@ -119,7 +121,8 @@ def _base(theirs: Settings) -> float:
     if parameters is None:
         return theirs.real("rope_theta", 10_000.0)
     inner = theirs.inside("rope_parameters")
-    inner.only("rope_type", "default", default="default")
+    for key in ("rope_type", "type"):  # the older name is read where the newer one is missing
+        inner.only(key, "default", default="default")
     inner.only("partial_rotary_factor", 1.0, default=1.0)
     return inner.real("rope_theta", 10_000.0)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dragoman.errors import ModelError
+from dragoman.interop.special_files import refuse_special
 
 _MOST_FILES = 10_000
 _MOST_BYTES = 64 << 20  # of one pickle; those of weights hold names and shapes only
@@ -31,7 +32,8 @@ _HARMLESS = (
     "torch device",
     "torch Size",
     "torch storage",
-    "torch.storage ",
+    "torch.storage TypedStorage",
+    "torch.storage UntypedStorage",
     "transformers.training_args TrainingArguments",
     "transformers.training_args OptimizerNames",
     "transformers.trainer_utils ",
@@ -43,7 +45,8 @@ def refuse_pickles(folder: Path) -> None:
     """See that no file of a folder is a pickle that would do more than make tensors.
 
     Raises:
-        ModelError: one is, named; or the folder is a pile of files and no model.
+        ModelError: one is, named; one is no file but a pipe or a device; or the folder is a pile
+            of files and no model.
     """
     for path in _files(folder):
         named = harmful_call(path)
@@ -81,6 +84,7 @@ def _files(folder: Path) -> Iterator[Path]:
             raise ModelError(
                 f"{folder}: holds more than {_MOST_FILES:,} files; name a model folder"
             )
+        refuse_special(path)
         if path.is_file():
             yield path
 
@@ -148,7 +152,8 @@ def _first_harmful(named: list[str]) -> str:
     for name in named:
         tensors = name.startswith("torch ") and name.endswith(("Storage", "Tensor"))
         types = name.startswith("torch ") and name.split()[-1] in _TYPES
-        if not (name.startswith(_HARMLESS) or tensors or types):
+        inside = "." in name.partition(" ")[2]  # of a name: another module, such as os.system
+        if inside or not (name.startswith(_HARMLESS) or tensors or types):
             return name.replace(" ", ".") if name.count(" ") == 1 else name
     return ""
 

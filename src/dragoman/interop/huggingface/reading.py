@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from tokenizers import Tokenizer as Backend
 from torch import Tensor
 
-from dragoman.bundle import Bundle, load_tensors
+from dragoman.bundle import Bundle, frame_of, load_tensors
 from dragoman.configfile import read_record
 from dragoman.errors import ConfigError, ModelError
 from dragoman.interop.huggingface.families import FAMILIES
@@ -16,6 +17,7 @@ from dragoman.interop.huggingface.family import Family, Json, Languages, Setting
 from dragoman.interop.huggingface.folder import Weights, read_json
 from dragoman.interop.huggingface.names import Row
 from dragoman.interop.huggingface.pickles import refuse_pickles
+from dragoman.interop.huggingface.symbols import GENERATION, generation_settings
 from dragoman.interop.huggingface.weights import read_weights
 from dragoman.interop.vocabulary import read_vocabulary
 from dragoman.models import Model, ModelConfig, build_model
@@ -57,6 +59,7 @@ def read_huggingface(
     path = folder / "config.json"
     table = read_json(path)
     family, architecture = find_family(table, path)
+    _refuse_changed(folder, table)
     weights = Weights(folder)
     theirs = Settings(table, path, architecture, weights.shapes.keys())
     config = _config(family, theirs)
@@ -66,6 +69,29 @@ def read_huggingface(
         config = _padded(config, tokenizers[-1].special)
         config = _framed(config, family, theirs, tokenizers, languages)
     return Bundle(config, _filled(config, family, weights, folder), tuple(tokenizers))
+
+
+def _refuse_changed(folder: Path, table: Json) -> None:
+    """Refuse weights that are not those of the model alone, and programs to be fetched for it.
+
+    Raises:
+        ConfigError: weights are packed, or a program is named.
+        ModelError: others are added to them.
+    """
+    if table.get("quantization_config"):
+        problem, hint = "weights are packed, which is not read", "take the model as it was before"
+        raise ConfigError("quantization_config", problem, hint).inside(
+            file=str(folder / "config.json")
+        )
+    for key in ("attn_implementation", "_attn_implementation"):
+        if table.get(key) not in (None, "eager", "sdpa"):
+            problem = f"{str(table[key])[:80]!r} is a program to be fetched, which was not done"
+            raise ConfigError(key, problem, "remove the key").inside(
+                file=str(folder / "config.json")
+            )
+    adapter = folder / "adapter_config.json"
+    if adapter.exists():
+        raise ModelError(f"{adapter}: an adapter is added to the weights; merge them first")
 
 
 def find_family(table: Json, path: Path) -> tuple[Family, str]:
@@ -139,16 +165,62 @@ def _framed(
         return config
     if isinstance(theirs.table.get(OURS), dict):
         languages.refuse("the model knows its own; it was written by Dragoman")
+        _see_begun(config, theirs, tokenizers)
+        _see_framed(config, theirs, tokenizers)
         return config
     symbols: dict[str, Any] = dict(family.symbols(theirs, tokenizers, languages))
     return replace(config, **symbols)
 
 
+def _see_begun(config: ModelConfig, theirs: Settings, tokenizers: Sequence[Tokenizer]) -> None:
+    """See that targets begin as the files beside our choices say.
+
+    Raises:
+        ModelError: they do not.
+    """
+    begun = frame_of(config, tokenizers[-1].special).target_before
+    second = begun[1] if len(begun) == 2 else None
+    said = generation_settings(theirs)
+    for key, ours in (("decoder_start_token_id", begun[0]), ("forced_bos_token_id", second)):
+        stated = said.optional_id(key)
+        if stated != ours:
+            raise ModelError(
+                f"{theirs.path}: {OURS}.model: {key} is {stated} beside it or in {GENERATION}, and "
+                f"would be {ours}; remove {OURS} if the rest is right"
+            )
+
+
+def _see_framed(config: ModelConfig, theirs: Settings, tokenizers: Sequence[Tokenizer]) -> None:
+    """See that the tokenizer of the folder puts around a source what our choices say.
+
+    Raises:
+        ModelError: it does not.
+    """
+    file = theirs.path.with_name("tokenizer.json")
+    if not file.is_file():  # the files of Marian add the end symbol, as is usual
+        return
+    frame = frame_of(config, tokenizers[-1].special)
+    ours = [*frame.source_before, *frame.source_after]
+    try:
+        stated = Backend.from_str(file.read_text(encoding="utf-8")).encode("").ids
+    except Exception as error:  # the library raises no narrower class
+        raise ModelError(f"{file}: not a tokenizer, or damaged ({error})") from None
+    if stated != ours:
+        raise ModelError(
+            f"{file}: puts the ids {stated} around a source, and {OURS} in config.json says "
+            f"{ours}; remove {OURS} there if the rest is right"
+        )
+
+
 def _filled(config: ModelConfig, family: Family, weights: Weights, folder: Path) -> Model:
     """Build the model, once it is known that the weights fill it."""
     path = folder / "config.json"
-    with torch.device("meta"):  # names and shapes alone: a slip in config.json costs no memory
-        shapes = {name: tuple(each.shape) for name, each in build_model(config).named_parameters()}
+    try:
+        with torch.device("meta"):  # names and shapes alone: a slip costs no memory
+            empty = build_model(config)
+    except ValueError as error:
+        raise ModelError(f"{path}: {error}; it describes no model that Dragoman builds") from None
+    shapes = {name: tuple(each.shape) for name, each in empty.named_parameters()}
     rows = family.rows(config)
     theirs = _with_prefix(_renamed(weights.read()), rows, family.prefix)
     beside = (*family.computed, *family.idle)

@@ -15,6 +15,7 @@ from dragoman.interop.vocabulary.sentencepiece import read_model, sentencepiece_
 from dragoman.interop.vocabulary.subword_nmt import codes_settings, read_codes
 from dragoman.tokenization import Imported, ImportedTokenizer, Json, SpecialIds
 
+_LOOKED_AT = 1000  # pieces that a file is tried on
 Cut = Literal["characters", "longest", "pieces"]
 
 
@@ -79,7 +80,31 @@ def tokenizer_of_pieces(
         controls=(*controls, *symbols),
         languages=languages or {},
     )
-    return ImportedTokenizer(_settings(texts, cut), imported)
+    tokenizer = ImportedTokenizer(_settings(texts, cut), imported)
+    if isinstance(cut, Path):
+        _see_fitting(tokenizer, texts, cut)
+    return tokenizer
+
+
+def _see_fitting(tokenizer: ImportedTokenizer, texts: Sequence[str], cut: Path) -> None:
+    """See that a file cuts text into pieces of a vocabulary: most pieces, as text, give known ones.
+
+    Raises:
+        ModelError: most do not, so it is not the file the model was trained with.
+    """
+    spelled = [text.replace("▁", " ").removesuffix("@@").strip() for text in texts[:_LOOKED_AT]]
+    typed = [text for text in spelled if text and not is_symbol(text)]
+    special = tokenizer.special
+    known = sum(
+        all(each != special.unknown for each in ids) and len(ids) > 0
+        for ids in tokenizer.encode_many(typed)
+    )
+    if 2 * known < len(typed):
+        raise ModelError(
+            f"{cut}: cuts text into other pieces than those of the vocabulary: of "
+            f"{len(typed)} of its pieces, as text, {known} give known ones; name the file that "
+            "the model was trained with"
+        )
 
 
 def is_symbol(piece: str) -> bool:

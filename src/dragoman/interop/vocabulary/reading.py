@@ -114,6 +114,7 @@ def _tokenizer(
     ids = {name: number for number, name in enumerate(names)}
     if path.name == "tokenizer.json":
         _compare(folder.path, ids)
+        _see_normal_form(folder, settings)
     if special is None:
         special = special_ids(folder, ids, unknown_of(settings, ids))
     tidy = folder.tokenizer.get("clean_up_tokenization_spaces") is True
@@ -125,6 +126,30 @@ def _tokenizer(
         tidy=tidy and settings["model"]["type"] != "BPE",
     )
     return ImportedTokenizer(settings, imported)
+
+
+def _see_normal_form(folder: Folder, settings: Json) -> None:
+    """See that BERT's text is prepared as ``tokenizer_config.json`` says: its class reads that.
+
+    Raises:
+        ModelError: the two say something else.
+    """
+    step: Json = settings["normalizer"] or {}
+    if folder.tokenizer_class != "BertTokenizer" or step.get("type") != "BertNormalizer":
+        return
+    said, lower, apart = folder.tokenizer, step["lowercase"], step["handle_chinese_chars"]
+    strips = lower if step["strip_accents"] is None else step["strip_accents"]
+    stated = said.get("strip_accents")
+    for key, theirs, ours in (
+        ("do_lower_case", said.get("do_lower_case"), lower),
+        ("strip_accents", said.get("do_lower_case") if stated is None else stated, strips),
+        ("tokenize_chinese_chars", said.get("tokenize_chinese_chars"), apart),
+    ):
+        if theirs is not None and theirs != ours:
+            raise ModelError(
+                f"{folder.path / TOKENIZER_CONFIG}: {key} is {theirs}, but {ours} in "
+                "tokenizer.json; mend the wrong one"
+            )
 
 
 def with_added(folder: Folder, settings: Json) -> Json:
