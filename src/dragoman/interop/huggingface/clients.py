@@ -131,9 +131,8 @@ def auto_tokenizer_ids(folder: Path, texts: Sequence[str]) -> list[list[int]] | 
     except ImportError:
         raise MissingExtraError("transformers", "hf") from None
     try:
-        loaded: Any = transformers.AutoTokenizer.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False
-        )
+        auto: Any = transformers.AutoTokenizer
+        loaded = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         asked = {"add_special_tokens": False, "split_special_tokens": True}
         cut: Any = [loaded(text, **asked)["input_ids"] for text in texts]
         return [[int(number) for number in ids] for ids in cut]
