@@ -1,4 +1,4 @@
-"""``dragoman inspect``: look at a run or at a schedule, and change nothing."""
+"""``dragoman inspect``: look at a run, a model or a recipe, and change nothing."""
 
 import json
 from pathlib import Path
@@ -7,16 +7,18 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.inspecting_attention import inspect_attention
 from dragoman.cli.lines import lines_out, say
 from dragoman.cli.options import Json, Setting
 from dragoman.errors import ConfigError, MissingExtraError
 
 inspect = typer.Typer(
     name="inspect",
-    help="Look at a run, or at the learning rates of a recipe.",
+    help="Look at a run, a model or a recipe, and change nothing.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+inspect.command("attention")(inspect_attention)
 
 
 @inspect.command("run")

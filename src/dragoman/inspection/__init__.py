@@ -1,11 +1,14 @@
 """Looking inside a model; changes nothing it looks at."""
 
 from dragoman.inspection.attention_maps import (
+    AttentionKind,
     AttentionMaps,
+    AttentionView,
     attention_maps,
     cross_attention,
-    heat_map,
 )
+from dragoman.inspection.attention_page import attention_page
+from dragoman.inspection.attention_picture import draw_attention
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -36,6 +39,8 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
+from dragoman.inspection.heat_map import heat_map
+from dragoman.inspection.lettering import Lettering, piece_labels
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.rates import Rates, draw_rates
 from dragoman.inspection.run_history import (
@@ -48,11 +53,14 @@ from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
 
 __all__ = [
+    "AttentionKind",
     "AttentionMaps",
     "AttentionMultiplications",
+    "AttentionView",
     "ConvolutionCost",
     "ConvolutionWindow",
     "LayerCost",
+    "Lettering",
     "LoggedUpdate",
     "LoggedValidation",
     "ParameterCount",
@@ -64,6 +72,7 @@ __all__ = [
     "TrainingTime",
     "attention_maps",
     "attention_multiplications",
+    "attention_page",
     "compare_separable_convolution",
     "compare_spatially_separable_convolution",
     "complexity_table",
@@ -73,10 +82,12 @@ __all__ = [
     "cross_attention",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
+    "draw_attention",
     "draw_rates",
     "draw_run",
     "heat_map",
     "layers_to_cover",
+    "piece_labels",
     "pointwise_feed_forward_cost",
     "read_run",
     "receptive_fields",
