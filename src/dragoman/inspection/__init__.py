@@ -1,5 +1,11 @@
 """Looking inside a model; changes nothing it looks at."""
 
+from dragoman.inspection.activations import (
+    ActivationCurve,
+    activation_curves,
+    activation_lines,
+    draw_activations,
+)
 from dragoman.inspection.attention_maps import (
     AttentionKind,
     AttentionMaps,
@@ -39,9 +45,12 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
+from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
 from dragoman.inspection.heat_map import heat_map
 from dragoman.inspection.lettering import Lettering, piece_labels
+from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_masks
 from dragoman.inspection.parameters import ParameterCount, count_parameters
+from dragoman.inspection.positions import PositionView, draw_positions, position_views
 from dragoman.inspection.rates import Rates, draw_rates
 from dragoman.inspection.run_history import (
     LoggedUpdate,
@@ -53,23 +62,29 @@ from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
 
 __all__ = [
+    "ActivationCurve",
     "AttentionKind",
     "AttentionMaps",
     "AttentionMultiplications",
     "AttentionView",
     "ConvolutionCost",
     "ConvolutionWindow",
+    "FieldSketch",
     "LayerCost",
     "Lettering",
     "LoggedUpdate",
     "LoggedValidation",
+    "NamedMask",
     "ParameterCount",
+    "PositionView",
     "Rates",
     "RecurrentKind",
     "RunHistory",
     "SeparableComparison",
     "SpatialComparison",
     "TrainingTime",
+    "activation_curves",
+    "activation_lines",
     "attention_maps",
     "attention_multiplications",
     "attention_page",
@@ -82,13 +97,22 @@ __all__ = [
     "cross_attention",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
+    "draw_activations",
     "draw_attention",
+    "draw_fields",
+    "draw_masks",
+    "draw_positions",
     "draw_rates",
     "draw_run",
+    "field_lines",
+    "field_sketches",
     "heat_map",
     "layers_to_cover",
+    "mask_kinds",
+    "model_masks",
     "piece_labels",
     "pointwise_feed_forward_cost",
+    "position_views",
     "read_run",
     "receptive_fields",
     "recurrent_cost",
