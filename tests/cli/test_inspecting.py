@@ -10,7 +10,7 @@ from dragoman.cli.main import main
 from tests.cli.test_inspect import write_recipe
 from tests.fixtures import tiny_folder
 
-COMMANDS = ("masks", "positions", "activations", "field")
+COMMANDS = ("masks", "positions", "activations", "field", "heads", "embedding")
 
 
 def test_pictures_come_where_they_are_named(

@@ -10,7 +10,9 @@ import dragoman
 from dragoman.cli.inspecting import check_png, print_lines
 from dragoman.cli.inspecting_activations import inspect_activations
 from dragoman.cli.inspecting_attention import inspect_attention
+from dragoman.cli.inspecting_embedding import inspect_embedding
 from dragoman.cli.inspecting_field import inspect_field
+from dragoman.cli.inspecting_heads import inspect_heads
 from dragoman.cli.inspecting_masks import inspect_masks
 from dragoman.cli.inspecting_positions import inspect_positions
 from dragoman.cli.lines import say
@@ -23,6 +25,8 @@ inspect = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+inspect.command("heads")(inspect_heads)
+inspect.command("embedding")(inspect_embedding)
 inspect.command("positions")(inspect_positions)
 inspect.command("masks")(inspect_masks)
 inspect.command("field")(inspect_field)

@@ -46,9 +46,19 @@ from dragoman.inspection.cost import (
     training_time,
 )
 from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
+from dragoman.inspection.head_importance import (
+    Head,
+    HeadEffect,
+    all_heads,
+    draw_heads,
+    effect_lines,
+    head_effects,
+    without_head,
+)
 from dragoman.inspection.heat_map import heat_map
 from dragoman.inspection.lettering import Lettering, piece_labels
 from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_masks
+from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.positions import PositionView, draw_positions, position_views
 from dragoman.inspection.rates import Rates, draw_rates
@@ -70,11 +80,14 @@ __all__ = [
     "ConvolutionCost",
     "ConvolutionWindow",
     "FieldSketch",
+    "Head",
+    "HeadEffect",
     "LayerCost",
     "Lettering",
     "LoggedUpdate",
     "LoggedValidation",
     "NamedMask",
+    "Neighbour",
     "ParameterCount",
     "PositionView",
     "Rates",
@@ -85,6 +98,7 @@ __all__ = [
     "TrainingTime",
     "activation_curves",
     "activation_lines",
+    "all_heads",
     "attention_maps",
     "attention_multiplications",
     "attention_page",
@@ -100,17 +114,22 @@ __all__ = [
     "draw_activations",
     "draw_attention",
     "draw_fields",
+    "draw_heads",
     "draw_masks",
     "draw_positions",
     "draw_rates",
     "draw_run",
+    "effect_lines",
     "field_lines",
     "field_sketches",
+    "head_effects",
     "heat_map",
     "layers_to_cover",
     "mask_kinds",
     "model_masks",
+    "nearest_pieces",
     "piece_labels",
+    "piece_table",
     "pointwise_feed_forward_cost",
     "position_views",
     "read_run",
@@ -124,4 +143,5 @@ __all__ = [
     "self_attention_is_cheaper",
     "separable_convolution_cost",
     "training_time",
+    "without_head",
 ]

@@ -148,6 +148,17 @@ def _recording(modules: Sequence[nn.Module]) -> Generator[dict[nn.Module, Tensor
             _replace_kernel(module, kernel)
 
 
+@contextmanager
+def replaced_kernel(module: MultiHeadAttention, kernel: AttentionKernel) -> Generator[None]:
+    """Let a module attend by another kernel as long as the block runs."""
+    own = module.kernel
+    _replace_kernel(module, kernel)
+    try:
+        yield
+    finally:
+        _replace_kernel(module, own)
+
+
 def _recorder(
     module: nn.Module, own: AttentionKernel, recorded: dict[nn.Module, Tensor]
 ) -> AttentionKernel:
