@@ -1,5 +1,6 @@
 """``dragoman inspect`` of recipes and models: what goes where, and with which exit status."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from dragoman.cli.main import main
 from tests.cli.test_inspect import write_recipe
 from tests.fixtures import tiny_folder
 
-COMMANDS = ("masks", "positions", "activations", "field", "heads", "embedding")
+COMMANDS = ("masks", "positions", "activations", "field", "heads", "embedding", "model")
 
 
 def test_pictures_come_where_they_are_named(
@@ -23,6 +24,7 @@ def test_pictures_come_where_they_are_named(
             ["masks", str(recipe), "--set=model.attention={kind='local', keys=3}"],
             ["positions", str(model), "--length=5"],
             ["positions", str(recipe), "--set=model.positions='alibi'"],
+            ["model", str(model)],
             ["activations"],
             ["field", "--positions=5"],
         )
@@ -49,6 +51,25 @@ def test_a_recipe_is_read_with_its_settings(
     ]
 
 
+def test_a_model_is_counted_with_the_vocabulary_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = str(write_recipe(tmp_path, "steps = 9"))
+    assert main(["inspect", "model", recipe, "--json", "--set=tokenizer.size=600"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    embedding = {"part": "source input embedding", "layers": 1, "each": 38400, "total": 38400}
+    assert found["parts"][0] == embedding  # 600 x 64
+    assert found["parameters"] == sum(part["total"] for part in found["parts"])
+    changes = ["--set=tokenizer.joint=false", "--set=tokenizer.size=500"]
+    assert main(["inspect", "model", recipe, *changes]) == 0
+    assert "embedding, 500 x 64" in capsys.readouterr().out
+    recipes = Path(__file__).parents[2] / "recipes"
+    assert main(["inspect", "model", str(recipes / "digits.toml")]) == 0
+    out, err = capsys.readouterr()
+    assert "16 patches, to 64" in out
+    assert err == "note: the data says how many classes there are; two are assumed\n"
+
+
 def test_what_is_wrong_is_two_and_has_its_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,7 +80,7 @@ def test_what_is_wrong_is_two_and_has_its_place(
         return err
 
     model = str(tiny_folder(tmp_path / "tiny"))
-    for command in (["masks"], ["activations"], ["field"], ["positions", model]):
+    for command in (["masks"], ["activations"], ["field"], ["positions", model], ["model", model]):
         assert "--png: a.pdf is not named .png" in refused(*command, "--png=a.pdf")
     assert "--padding: 12 of 12 positions leave nothing to see" in refused("masks", "--padding=12")
     assert "--keys: 4 is even" in refused("field", "--keys=4")

@@ -53,7 +53,10 @@ def test_a_browser_draws_it(tmp_path: Path) -> None:
     if browser is None:
         pytest.skip("no Chromium here to open the page")
     page = tmp_path / "page.html"
-    page.write_text(attention_page([random_maps([" 狗", "睡"], [" dog"])], "a model"), "utf-8")
+    maps = random_maps([" 狗", "睡"], [" dog"])
+    html = attention_page([maps], "a model")
+    # As if a mouse were over the word dog.
+    page.write_text(html.replace("\nbegin();\n", "\nbegin(); point(0, null);\n"), "utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
     profile = f"--user-data-dir={tmp_path}/profile"
     done = subprocess.run(
@@ -68,3 +71,9 @@ def test_a_browser_draws_it(tmp_path: Path) -> None:
     assert drawn.count("<canvas") == 2 * 4  # two layers, three heads and their mean
     assert drawn.count("<rect") == 2 * 2  # dog and the end symbol look at two pieces
     assert 'aria-label="layer 2, head 3"' in drawn
+    told = re.search(r'id="told"[^>]*>(.*?)</div>', drawn)
+    assert told is not None
+    words = re.sub(r"<[^>]*>", "", told[1])
+    first, second = maps.cross[1].mean(0)[0]  # of the last layer
+    shown = sorted([(first, "狗"), (second, "睡")], reverse=True)
+    assert words.startswith(f"dog looks at {shown[0][1]} {round(100 * float(shown[0][0]))} %, ")

@@ -14,6 +14,7 @@ from dragoman.cli.inspecting_embedding import inspect_embedding
 from dragoman.cli.inspecting_field import inspect_field
 from dragoman.cli.inspecting_heads import inspect_heads
 from dragoman.cli.inspecting_masks import inspect_masks
+from dragoman.cli.inspecting_model import inspect_model
 from dragoman.cli.inspecting_positions import inspect_positions
 from dragoman.cli.lines import say
 from dragoman.cli.options import Json, Setting
@@ -25,6 +26,7 @@ inspect = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+inspect.command("model")(inspect_model)
 inspect.command("heads")(inspect_heads)
 inspect.command("embedding")(inspect_embedding)
 inspect.command("positions")(inspect_positions)

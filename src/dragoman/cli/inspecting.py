@@ -25,11 +25,13 @@ class Subject:
         config: every choice, sizes of vocabularies included.
         model: with its weights; None for a recipe.
         name: of the file or folder.
+        assumed: what only data would tell and was assumed; empty if nothing was.
     """
 
     config: Any  # Any: naming the types loads torch
     model: Any
     name: str
+    assumed: str = ""
 
 
 def read_subject(path: Path, settings: Sequence[str] | None = None) -> Subject:
@@ -50,7 +52,10 @@ def read_subject(path: Path, settings: Sequence[str] | None = None) -> Subject:
         bundle = load_bundle(path)
         return Subject(bundle.config, bundle.model, path.resolve().name)
     recipe = dragoman.read_recipe(path, settings or ())
-    return Subject(_completed(recipe.model, recipe.tokenizer), None, path.stem)
+    config = _completed(recipe.model, recipe.tokenizer)
+    classes = getattr(recipe.model, "classes", None) != getattr(config, "classes", None)
+    assumed = "the data says how many classes there are; two are assumed" if classes else ""
+    return Subject(config, None, path.stem, assumed)
 
 
 def _completed(config: Any, tokenizer: Any) -> Any:  # Any: naming the types loads torch

@@ -58,6 +58,15 @@ from dragoman.inspection.head_importance import (
 from dragoman.inspection.heat_map import heat_map
 from dragoman.inspection.lettering import Lettering, piece_labels
 from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_masks
+from dragoman.inspection.model_shape import (
+    Block,
+    PartCount,
+    Stack,
+    draw_shape,
+    model_stacks,
+    part_counts,
+    shape_lines,
+)
 from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.positions import PositionView, draw_positions, position_views
@@ -77,6 +86,7 @@ __all__ = [
     "AttentionMaps",
     "AttentionMultiplications",
     "AttentionView",
+    "Block",
     "ConvolutionCost",
     "ConvolutionWindow",
     "FieldSketch",
@@ -89,12 +99,14 @@ __all__ = [
     "NamedMask",
     "Neighbour",
     "ParameterCount",
+    "PartCount",
     "PositionView",
     "Rates",
     "RecurrentKind",
     "RunHistory",
     "SeparableComparison",
     "SpatialComparison",
+    "Stack",
     "TrainingTime",
     "activation_curves",
     "activation_lines",
@@ -119,6 +131,7 @@ __all__ = [
     "draw_positions",
     "draw_rates",
     "draw_run",
+    "draw_shape",
     "effect_lines",
     "field_lines",
     "field_sketches",
@@ -127,7 +140,9 @@ __all__ = [
     "layers_to_cover",
     "mask_kinds",
     "model_masks",
+    "model_stacks",
     "nearest_pieces",
+    "part_counts",
     "piece_labels",
     "piece_table",
     "pointwise_feed_forward_cost",
@@ -142,6 +157,7 @@ __all__ = [
     "self_attention_cost",
     "self_attention_is_cheaper",
     "separable_convolution_cost",
+    "shape_lines",
     "training_time",
     "without_head",
 ]

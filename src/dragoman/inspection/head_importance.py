@@ -127,6 +127,7 @@ def draw_heads(effects: Sequence[HeadEffect], path: Path, measured: str) -> None
     heads = 1 + max(effect.head.head for effect in effects)
     layers = 1 + max(effect.head.layer for effect in effects)
     most = max(abs(effect.worse) for effect in effects) or 1.0
+    digits = 3 if most < 0.1 else 2
     wide = max(3.4, 0.62 * heads + 1)
     figure = new_figure((wide * len(kinds) + 1, max(2.8, 0.5 * layers + 1.6)), "a picture of heads")
     panels = figure.subplots(1, len(kinds), squeeze=False).ravel()
@@ -140,11 +141,10 @@ def draw_heads(effects: Sequence[HeadEffect], path: Path, measured: str) -> None
         image = axes.imshow(table, cmap="PuOr_r", vmin=-most, vmax=most, aspect="auto")
         for (layer, head), value in np.ndenumerate(table):
             if not math.isnan(value):
-                dark = abs(value) > 0.6 * most
+                dark = abs(value) > 0.7 * most
                 ink = "white" if dark else "#1b1f24"
-                axes.text(
-                    head, layer, f"{value:.2f}", ha="center", va="center", fontsize=8, color=ink
-                )
+                shown = f"{round(float(value), digits) + 0.0:.{digits}f}"  # no minus before a zero
+                axes.text(head, layer, shown, ha="center", va="center", fontsize=8, color=ink)
         axes.set_title(
             {"cross": "cross-attention"}.get(kind, f"{kind} self-attention"), fontsize=10
         )
