@@ -90,6 +90,21 @@ def test_what_is_wrong_is_two_and_has_its_place(
     assert "holds no model" in refused("positions", str(tmp_path / "empty"))
 
 
+def test_files_are_written_even_if_nobody_reads_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = str(tiny_folder(tmp_path / "tiny"))
+    monkeypatch.setattr(sys, "stdout", None)
+    for command, option in (
+        (["field", "--positions=3"], "png"),
+        (["model", model], "png"),
+        (["attention", model, "--source=der hund"], "html"),
+    ):
+        file = tmp_path / f"{command[0]}.{option}"
+        assert main(["inspect", *command, f"--{option}={file}"]) == 2
+        assert file.exists()
+
+
 def test_help_loads_no_torch() -> None:
     code = (
         "import sys\n"

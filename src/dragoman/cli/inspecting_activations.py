@@ -9,7 +9,7 @@ def inspect_activations(png: Png = None) -> None:
     check_png("--png", png)
     from dragoman.inspection import activation_lines, draw_activations  # loads torch
 
-    print_lines(activation_lines())
     if png is not None:
         draw_activations(png)
         say(f"{png} holds the picture")
+    print_lines(activation_lines())

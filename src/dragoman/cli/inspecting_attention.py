@@ -72,9 +72,6 @@ def inspect_attention(
     _check_choice(translator, kind, layer, head)
     maps = _all_maps(translator, pairs, beam, target_language)
     show = _Choice(cast("Any", kind), layer, head)
-    with lines_out(None) as write:
-        for number, each in enumerate(maps, start=1):
-            show.text(each, number if len(maps) > 1 else 0, write)
     if npz is not None:
         write_bytes(npz, _arrays(maps))
         say(f"{npz} holds the weights")
@@ -85,6 +82,9 @@ def inspect_attention(
         say(f"{html} holds the page")
     if png is not None:
         show.pictures(maps, png)
+    with lines_out(None) as write:  # last, as nobody may read it to its end
+        for number, each in enumerate(maps, start=1):
+            show.text(each, number if len(maps) > 1 else 0, write)
 
 
 class _Choice:

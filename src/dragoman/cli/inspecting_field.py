@@ -23,7 +23,7 @@ def inspect_field(
     from dragoman.inspection import draw_fields, field_lines, field_sketches  # loads torch
 
     sketches = field_sketches(positions, k=kernel, r=keys)
-    print_lines(field_lines(sketches))
     if png is not None:
         draw_fields(sketches, png)
         say(f"{png} holds the picture")
+    print_lines(field_lines(sketches))

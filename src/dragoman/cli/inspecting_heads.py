@@ -59,13 +59,13 @@ def inspect_heads(
         found.append(effect)
         if number % max(1, count // 10) == 0 or number == count:
             say(f"{number} of {count} heads left out")
+    if png is not None:
+        draw_heads(found, png, _UNITS[metric])
+        say(f"{png} holds the picture")
     if json_output:
         print_lines([json.dumps(_summary(metric, whole, len(pairs), found))])
     else:
         print_lines(effect_lines(found, whole, _UNITS[metric]))
-    if png is not None:
-        draw_heads(found, png, _UNITS[metric])
-        say(f"{png} holds the picture")
 
 
 def _summary(metric: str, whole: float, pairs: int, effects: list[Any]) -> dict[str, Any]:

@@ -35,10 +35,10 @@ def inspect_masks(
         masks = mask_kinds(length, padding)
     else:
         masks = model_masks(read_subject(subject, settings).config, length, padding)
+    if png is not None:
+        draw_masks(masks, png)
+        say(f"{png} holds the picture")
     lines: list[str] = []
     for mask in masks:
         lines += [*([""] if lines else []), *mask.lines()]
     print_lines(lines)
-    if png is not None:
-        draw_masks(masks, png)
-        say(f"{png} holds the picture")

@@ -23,6 +23,9 @@ def inspect_model(
     chosen = read_subject(subject, settings)
     counts, stacks = part_counts(chosen.config), model_stacks(chosen.config)
     total = sum(count.total for count in counts)
+    if png is not None:
+        draw_shape(stacks, f"{chosen.name}: {total:,} parameters", png)
+        say(f"{png} holds the picture")
     if json_output:
         rows = [
             {"part": each.part, "layers": each.times, "each": each.each, "total": each.total}
@@ -33,6 +36,3 @@ def inspect_model(
         print_lines(shape_lines(stacks, counts))
     if chosen.assumed:
         say(f"note: {chosen.assumed}")
-    if png is not None:
-        draw_shape(stacks, f"{chosen.name}: {total:,} parameters", png)
-        say(f"{png} holds the picture")

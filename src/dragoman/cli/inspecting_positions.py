@@ -24,10 +24,10 @@ def inspect_positions(
 
     chosen = read_subject(subject, settings)
     views = position_views(chosen.config, chosen.model, length=length)
+    if png is not None:
+        draw_positions(views, png)
+        say(f"{png} holds the picture")
     lines: list[str] = []
     for view in views:
         lines += [*([""] if lines else []), *view.lines()]
     print_lines(lines)
-    if png is not None:
-        draw_positions(views, png)
-        say(f"{png} holds the picture")
