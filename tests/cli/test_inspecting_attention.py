@@ -1,5 +1,6 @@
 """``dragoman inspect attention``: what goes where, and with which exit status."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +93,27 @@ def test_what_cannot_be_shown_is_two_and_has_its_place(
     assert "--html: 101 pairs are too many for a page; give --lines 100" in refused(
         f"--input={many}", f"--html={tmp_path}/a.html"
     )
+
+
+def test_a_source_that_is_too_long_is_named_by_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = str(tiny_folder(tmp_path / "short", learned=6))
+    texts = tmp_path / "a.de"
+    texts.write_text("hund\n" + "hund " * 20 + "\n", "utf-8")
+    assert main(["inspect", "attention", short, f"--input={texts}"]) == 2
+    assert capsys.readouterr().err.startswith("error: source: line 2: ")
+    given = ["--source=" + "hund " * 20, "--target=dog"]
+    assert main(["inspect", "attention", short, *given]) == 2
+    assert "positions" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_rest_is_shown_and_the_extra_named(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    one = ["inspect", "attention", model, "--source=der hund"]
+    assert main([*one, f"--html={tmp_path}/a.html"]) == 0
+    assert capsys.readouterr().out.startswith("cross, layer 1")
+    assert main([*one, f"--png={tmp_path}/a.png"]) == 2
+    assert "a picture of attention needs an extra" in capsys.readouterr().err
