@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 
 from dragoman.inspection import (
+    count_lines,
     count_parameters,
     draw_shape,
     model_stacks,
     part_counts,
-    shape_lines,
+    stack_lines,
 )
 from dragoman.models import (
     AnyConfig,
@@ -55,7 +56,7 @@ def test_parts_are_counted_by_hand() -> None:
 @pytest.mark.parametrize("config", SEVERAL)
 def test_parts_add_up_to_the_whole_model(config: AnyConfig) -> None:
     assert sum(each.total for each in part_counts(config)) == count_parameters(config).total
-    lines = shape_lines(model_stacks(config), part_counts(config))
+    lines = count_lines(part_counts(config))
     assert lines[-1].split()[-1] == f"{count_parameters(config).total:,}"
 
 
@@ -71,7 +72,7 @@ def test_the_diagram_says_what_is_chosen_with_the_output_at_the_top() -> None:
         vocabulary=100,
         architecture="decoder-only",
     )
-    lines = [line.strip(" │") for line in shape_lines(model_stacks(config), part_counts(config))]
+    lines = [line.strip(" │") for line in stack_lines(model_stacks(config))]
     assert lines[:4] == ["DECODER", "softmax", "linear, to 100 pieces", "rms norm"]
     assert lines[4].endswith("┐ x 4")
     assert lines[5:11] == [

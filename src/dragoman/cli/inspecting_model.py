@@ -18,7 +18,13 @@ def inspect_model(
     Of a recipe, the vocabulary counts with the size asked for; little text gives fewer pieces.
     """
     check_png("--png", png)
-    from dragoman.inspection import draw_shape, model_stacks, part_counts, shape_lines
+    from dragoman.inspection import (  # loads torch
+        count_lines,
+        draw_shape,
+        model_stacks,
+        part_counts,
+        stack_lines,
+    )
 
     chosen = read_subject(subject, settings)
     counts, stacks = part_counts(chosen.config), model_stacks(chosen.config)
@@ -33,6 +39,6 @@ def inspect_model(
         ]
         print_lines([json.dumps({"parameters": total, "parts": rows})])
     else:
-        print_lines(shape_lines(stacks, counts))
+        print_lines([*stack_lines(stacks), "", *count_lines(counts)])
     if chosen.assumed:
         say(f"note: {chosen.assumed}")

@@ -50,26 +50,21 @@ from dragoman.inspection.head_importance import (
     Head,
     HeadEffect,
     all_heads,
-    draw_heads,
     effect_lines,
     head_effects,
     without_head,
 )
+from dragoman.inspection.head_picture import draw_heads
 from dragoman.inspection.heat_map import heat_map
 from dragoman.inspection.lettering import Lettering, piece_labels
 from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_masks
-from dragoman.inspection.model_shape import (
-    Block,
-    PartCount,
-    Stack,
-    draw_shape,
-    model_stacks,
-    part_counts,
-    shape_lines,
-)
+from dragoman.inspection.model_picture import draw_shape
+from dragoman.inspection.model_shape import Block, Stack, model_stacks, stack_lines
 from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
 from dragoman.inspection.parameters import ParameterCount, count_parameters
-from dragoman.inspection.positions import PositionView, draw_positions, position_views
+from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
+from dragoman.inspection.position_picture import draw_positions
+from dragoman.inspection.positions import PositionView, position_views
 from dragoman.inspection.rates import Rates, draw_rates
 from dragoman.inspection.run_history import (
     LoggedUpdate,
@@ -119,6 +114,7 @@ __all__ = [
     "complexity_table",
     "contiguous_layers_to_cover",
     "convolutional_cost",
+    "count_lines",
     "count_parameters",
     "cross_attention",
     "dilated_convolutional_cost",
@@ -157,7 +153,7 @@ __all__ = [
     "self_attention_cost",
     "self_attention_is_cheaper",
     "separable_convolution_cost",
-    "shape_lines",
+    "stack_lines",
     "training_time",
     "without_head",
 ]

@@ -5,7 +5,6 @@ Shapes: L positions, D model width, E width of a query or key, H heads, R rows o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from dragoman.errors import ModelError
-from dragoman.inspection.run_picture import new_figure, save_picture
 from dragoman.models import (
     T5,
     Alibi,
@@ -39,8 +37,6 @@ from dragoman.nn import (
 Floats = npt.NDArray[np.float64]
 Part = TypeVar("Part", bound=nn.Module)
 _TOLD = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
-_DASHES = ("-", "--", "-.", ":")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,51 +219,3 @@ def _biases(title: str, bias: Tensor, first: int) -> PositionView:
         "added to the score",
         first_column=first,
     )
-
-
-def draw_positions(views: Sequence[PositionView], path: Path) -> None:
-    """Draw each scheme as PNG: its numbers at the left, its curves over the distance at the right.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        DataError: the file cannot be written.
-    """
-    figure = new_figure((12, 4.6 * len(views)), "a picture of positions")
-    for (left, right), view in zip(
-        figure.subplots(len(views), 2, squeeze=False), views, strict=True
-    ):
-        most = float(np.abs(view.picture).max()) or 1.0
-        rows, columns = view.picture.shape
-        image = left.imshow(
-            view.picture,
-            cmap="RdBu_r",
-            vmin=-most,
-            vmax=most,
-            aspect="auto",
-            interpolation="nearest",
-            extent=(
-                view.first_column - 0.5,
-                view.first_column + columns - 0.5,
-                view.first + rows - 0.5,
-                view.first - 0.5,
-            ),
-        )
-        figure.colorbar(image, ax=left, fraction=0.05)
-        left.set_title(view.title, fontsize=10)
-        left.set_xlabel(view.columns)
-        left.set_ylabel(view.rows)
-        for number, (name, curve) in enumerate(view.curves.items()):
-            right.plot(
-                view.offsets,
-                curve,
-                color=_COLOURS[number % len(_COLOURS)],
-                linestyle=_DASHES[number // len(_COLOURS) % len(_DASHES)],
-                label=name,
-                linewidth=1.4,
-            )
-        right.set_xlabel("offset of the key from the query")
-        right.set_title(view.value, fontsize=10)
-        right.grid(alpha=0.25)
-        if len(view.curves) > 1:
-            right.legend(fontsize=8, ncols=2)
-    save_picture(figure, path)
