@@ -82,6 +82,21 @@ def test_the_diagram_says_what_is_chosen_with_the_output_at_the_top() -> None:
     assert lines[12:14] == ["embedding, 100 x 512", "pieces so far"]
 
 
+def test_other_architectures_read_the_source_where_they_do() -> None:
+    recurrent, convolutional = SEVERAL[5], SEVERAL[6]
+    lines = [line.strip() for line in stack_lines([model_stacks(recurrent)[1]])]
+    assert lines == [
+        *("DECODER", "softmax", "linear, to 7 pieces", "tanh layer of state, attention, embedding"),
+        *(lines[4], f"│ {'lstm, 4':^41} │", lines[6]),
+        "> attention to encoder, by the last state",
+        *("embedding, 7 x 4", "target pieces so far"),
+    ]
+    assert [block.text for block in model_stacks(convolutional)[1].layer] == [
+        "gated convolution, kernel 3",
+        "attention to encoder",
+    ]
+
+
 def test_the_decoder_reads_the_encoder_once_a_layer() -> None:
     encoder, decoder = model_stacks(SMALL)
     assert [block.text for block in encoder.layer if block.reads_encoder] == []

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Literal
 
-from dragoman.models import AnyConfig, ModelConfig, Positions
+from dragoman.models import AnyConfig, ConvolutionalConfig, ModelConfig, Positions, RecurrentConfig
 
 Role = Literal["plain", "table", "attention", "feed_forward", "norm", "output"]
 
@@ -50,8 +50,16 @@ def model_stacks(config: AnyConfig) -> list[Stack]:
     Args:
         config: every choice; what only the data knows must be set.
     """
-    if not isinstance(config, ModelConfig):
-        return _other_stacks(config)
+    match config:
+        case RecurrentConfig():
+            return _recurrent_stacks(config)
+        case ConvolutionalConfig():
+            return _convolutional_stacks(config)
+        case ModelConfig():
+            return _transformer_stacks(config)
+
+
+def _transformer_stacks(config: ModelConfig) -> list[Stack]:
     stacks: list[Stack] = []
     source = "source pieces" if config.architecture == "encoder-decoder" else "pieces"
     if config.architecture != "decoder-only":
@@ -87,7 +95,7 @@ def _inputs(
     config: ModelConfig, pieces: str, size: int | None, positions: Positions
 ) -> tuple[Block, ...]:
     width = config.embedding_width or config.d_model
-    found = [Block(pieces), Block(f"embedding, {size or 0:,} x {width:,}", "table")]
+    found = [*_embedded(pieces, size, width)]
     if config.images is not None:
         patches = f"{config.images.patches} patches, to {config.d_model:,}"
         found = [Block("image"), Block(patches, "table")]
@@ -148,31 +156,39 @@ def _generator(size: int | None) -> tuple[Block, ...]:
     return (Block(f"linear, to {size or 0:,} pieces", "output"), Block("softmax", "output"))
 
 
-def _other_stacks(config: Any) -> list[Stack]:  # Any: recurrent or convolutional
-    """Lay out a recurrent or a convolutional model, with less detail."""
-    if config.architecture == "recurrent":
-        layer = (Block(f"{config.cell} of {config.d_model:,}", "feed_forward"),)
-        both = (Block(f"{config.cell}, both directions", "feed_forward"),)
-    else:
-        kernel = f"convolution, kernel {config.kernel}"
-        both = layer = (Block(f"gated {kernel}, {config.d_model:,}", "feed_forward"),)
-    cross = Block("attention to encoder", "attention", reads_encoder=True)
-    size = config.target_vocabulary or config.vocabulary
-    per_layer = config.architecture == "convolutional"
-
-    def before(pieces: str, count: int) -> tuple[Block, ...]:
-        return Block(pieces), Block(f"embedding, {count:,} x {config.d_model:,}", "table")
-
+def _recurrent_stacks(config: RecurrentConfig) -> list[Stack]:
+    """Lay out the recurrent translator: its decoder reads the source before every step."""
+    cell, size = f"{config.cell}, {config.d_model:,}", config.target_vocabulary
+    source = _embedded("source pieces", config.vocabulary, config.d_model)
+    target = _embedded("target pieces so far", size or config.vocabulary, config.d_model)
+    reads = Block("attention to encoder, by the last state", "attention", reads_encoder=True)
+    joined = Block("tanh layer of state, attention, embedding", "feed_forward")
+    after = (joined, *_generator(size or config.vocabulary))
+    both = (Block(f"{cell}, both directions", "feed_forward"),)
     return [
-        Stack("encoder", before("source pieces", config.vocabulary or 0), both, config.layers, ()),
-        Stack(
-            "decoder",
-            before("target pieces so far", size or 0),
-            (*layer, cross) if per_layer else layer,
-            config.layers,
-            (*(() if per_layer else (cross,)), *_generator(size)),
-        ),
+        Stack("encoder", source, both, config.layers, ()),
+        Stack("decoder", (*target, reads), (Block(cell, "feed_forward"),), config.layers, after),
     ]
+
+
+def _convolutional_stacks(config: ConvolutionalConfig) -> list[Stack]:
+    """Lay out the convolutional translator: every layer of its decoder reads the source."""
+    kind = "separable convolution" if config.separable else "convolution"
+    dilated = ", dilated" if config.dilations == "doubling" else ""
+    block = Block(f"gated {kind}, kernel {config.kernel}{dilated}", "feed_forward")
+    reads = Block("attention to encoder", "attention", reads_encoder=True)
+    positions, size = Block("+ positions, sinusoidal"), config.target_vocabulary
+    source = _embedded("source pieces", config.vocabulary, config.d_model)
+    target = _embedded("target pieces so far", size or config.vocabulary, config.d_model)
+    after = _generator(size or config.vocabulary)
+    return [
+        Stack("encoder", (*source, positions), (block,), config.layers, ()),
+        Stack("decoder", (*target, positions), (block, reads), config.layers, after),
+    ]
+
+
+def _embedded(pieces: str, size: int | None, width: int) -> tuple[Block, ...]:
+    return Block(pieces), Block(f"embedding, {size or 0:,} x {width:,}", "table")
 
 
 def stack_lines(stacks: Sequence[Stack]) -> list[str]:
@@ -187,12 +203,17 @@ def stack_lines(stacks: Sequence[Stack]) -> list[str]:
 
 
 def _column(stack: Stack) -> list[str]:
-    """Draw a stack as text, its end at the top."""
-    texts = [block.text for block in (*stack.before, *stack.layer, *stack.after)]
-    wide = max(map(len, texts)) + 2
-    inside = [f"│ {('> ' if b.reads_encoder else '') + b.text:^{wide}} │" for b in stack.layer]
-    edge = "─" * (wide + 2)
-    upper = [f"  {block.text:^{wide}}" for block in reversed(stack.after)]
-    lower = [f"  {block.text:^{wide}}" for block in reversed(stack.before)]
-    box = [f"┌{edge}┐ x {stack.times}", *reversed(inside), f"└{edge}┘"]
-    return [f"  {stack.name.upper():^{wide}}", *upper, *box, *lower]
+    """Draw a stack as text, its end at the top; what reads the encoder has an arrow before it."""
+    blocks = (*stack.before, *stack.layer, *stack.after)
+    texts = [f"> {block.text}" if block.reads_encoder else block.text for block in blocks]
+    wide, edge = max(map(len, texts)), "─" * (max(map(len, texts)) + 2)
+    first, last = len(stack.before), len(stack.before) + len(stack.layer)
+    lower, inside, upper = texts[:first], texts[first:last], texts[last:]
+    return [
+        f"  {stack.name.upper():^{wide}}",
+        *(f"  {text:^{wide}}" for text in reversed(upper)),
+        f"┌{edge}┐ x {stack.times}",
+        *(f"│ {text:^{wide}} │" for text in reversed(inside)),
+        f"└{edge}┘",
+        *(f"  {text:^{wide}}" for text in reversed(lower)),
+    ]
