@@ -1,8 +1,10 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
-from dragoman.inspection import attention_maps, heat_map
+from dragoman.inspection import AttentionKind, AttentionMaps, attention_maps
 from dragoman.nn import MultiHeadAttention, attention_weights
 from tests.fixtures import encoder_decoder, tiny_bundle
 
@@ -34,11 +36,17 @@ def test_the_kernels_are_put_back_even_after_an_error() -> None:
     assert attention.kernel is before
 
 
-def test_a_heat_map_is_darker_where_the_weight_is_larger() -> None:
-    drawn = heat_map(np.array([[1.0, 0.0], [0.45, 0.55]], np.float32), ["a", "bb"], [" x", "yz"])
-    assert drawn.split("\n") == [
-        "      y",
-        "    x z",
-        "  a █",
-        " bb ▒ ▒",
-    ]
+def test_rows_are_named_after_what_was_written_and_columns_after_what_was_read() -> None:
+    few = np.zeros((1, 2, 2, 2), np.float32)
+    few[0, 0], few[0, 1] = [[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]
+    maps = AttentionMaps(few, few, few, ("a", "b"), ("<s>", "c"), ("c", "</s>"))
+    names = {
+        kind: (maps.view(kind).rows, maps.view(kind).columns) for kind in get_args(AttentionKind)
+    }
+    assert names == {
+        "encoder": (("a", "b"), ("a", "b")),
+        "decoder": (("c", "</s>"), ("<s>", "c")),
+        "cross": (("c", "</s>"), ("a", "b")),
+    }
+    assert maps.view("cross").chosen(0, 1).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert maps.view("cross").chosen(0, None).tolist() == [[0.75, 0.25], [0.25, 0.75]]

@@ -1,4 +1,4 @@
-"""``dragoman inspect``: look at a run or at a schedule, and change nothing."""
+"""``dragoman inspect``: look at a run, a model or a recipe, and change nothing."""
 
 import json
 from pathlib import Path
@@ -7,16 +7,33 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
-from dragoman.cli.lines import lines_out, say
+from dragoman.cli.inspecting import check_png, print_lines
+from dragoman.cli.inspecting_activations import inspect_activations
+from dragoman.cli.inspecting_attention import inspect_attention
+from dragoman.cli.inspecting_embedding import inspect_embedding
+from dragoman.cli.inspecting_field import inspect_field
+from dragoman.cli.inspecting_heads import inspect_heads
+from dragoman.cli.inspecting_masks import inspect_masks
+from dragoman.cli.inspecting_model import inspect_model
+from dragoman.cli.inspecting_positions import inspect_positions
+from dragoman.cli.lines import say
 from dragoman.cli.options import Json, Setting
 from dragoman.errors import ConfigError, MissingExtraError
 
 inspect = typer.Typer(
     name="inspect",
-    help="Look at a run, or at the learning rates of a recipe.",
+    help="Look at a run, a model or a recipe, and change nothing.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+inspect.command("model")(inspect_model)
+inspect.command("heads")(inspect_heads)
+inspect.command("embedding")(inspect_embedding)
+inspect.command("positions")(inspect_positions)
+inspect.command("masks")(inspect_masks)
+inspect.command("field")(inspect_field)
+inspect.command("activations")(inspect_activations)
+inspect.command("attention")(inspect_attention)
 
 
 @inspect.command("run")
@@ -30,10 +47,10 @@ def inspect_run(
     """Sum up a training and draw its curves."""
     from dragoman.inspection import draw_run, read_run, run_lines, run_summary  # loads torch
 
-    _check_png(output)
+    check_png("--output", output)
     history = read_run(run)
     summary = [json.dumps(run_summary(history), ensure_ascii=False)] if json_output else None
-    _print(summary or run_lines(history))
+    print_lines(summary or run_lines(history))
     picture = output or run / "run.png"
     try:
         draw_run(history, picture)
@@ -58,7 +75,7 @@ def inspect_schedule(
     """Print the learning rates of a recipe; no data is read."""
     from dragoman.inspection import Rates, draw_rates  # loads torch
 
-    _check_png(output)
+    check_png("--output", output)
     chosen = dragoman.read_recipe(recipe, settings or ())
     training, width = chosen.training, chosen.model.d_model
     length = _updates(chosen, steps, str(recipe))
@@ -66,9 +83,9 @@ def inspect_schedule(
     rates = Rates(training.learning_rate(width, length), training.warmup, length, title)
     if json_output:
         rows = [{"update": step, "learning_rate": rate} for step, rate in rates.table()]
-        _print([json.dumps({"updates": length, "warmup": training.warmup, "rates": rows})])
+        print_lines([json.dumps({"updates": length, "warmup": training.warmup, "rates": rows})])
     else:
-        _print(rates.lines())
+        print_lines(rates.lines())
     if output is not None:
         draw_rates(rates, output)
         say(f"{output} holds the picture")
@@ -92,14 +109,3 @@ def _schedule(recipe: Any) -> str:
 
     kind, *numbers = write_record(recipe.training.schedule).items()
     return ", ".join([kind[1], *(f"{name} {value:g}" for name, value in numbers)])
-
-
-def _check_png(output: Path | None) -> None:
-    if output is not None and output.suffix.lower() != ".png":
-        raise ConfigError("--output", f"{output} is not named .png", "pictures are PNG")
-
-
-def _print(lines: list[str]) -> None:
-    with lines_out(None) as write:
-        for line in lines:
-            write(line)

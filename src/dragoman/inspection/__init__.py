@@ -1,11 +1,20 @@
 """Looking inside a model; changes nothing it looks at."""
 
+from dragoman.inspection.activations import (
+    ActivationCurve,
+    activation_curves,
+    activation_lines,
+    draw_activations,
+)
 from dragoman.inspection.attention_maps import (
+    AttentionKind,
     AttentionMaps,
+    AttentionView,
     attention_maps,
     cross_attention,
-    heat_map,
 )
+from dragoman.inspection.attention_page import attention_page
+from dragoman.inspection.attention_picture import draw_attention
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -36,7 +45,26 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
+from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
+from dragoman.inspection.head_importance import (
+    Head,
+    HeadEffect,
+    all_heads,
+    effect_lines,
+    head_effects,
+    without_head,
+)
+from dragoman.inspection.head_picture import draw_heads
+from dragoman.inspection.heat_map import heat_map
+from dragoman.inspection.lettering import Lettering, piece_labels
+from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_masks
+from dragoman.inspection.model_picture import draw_shape
+from dragoman.inspection.model_shape import Block, Stack, model_stacks, stack_lines
+from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
 from dragoman.inspection.parameters import ParameterCount, count_parameters
+from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
+from dragoman.inspection.position_picture import draw_positions
+from dragoman.inspection.positions import PositionView, position_views
 from dragoman.inspection.rates import Rates, draw_rates
 from dragoman.inspection.run_history import (
     LoggedUpdate,
@@ -48,36 +76,73 @@ from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
 
 __all__ = [
+    "ActivationCurve",
+    "AttentionKind",
     "AttentionMaps",
     "AttentionMultiplications",
+    "AttentionView",
+    "Block",
     "ConvolutionCost",
     "ConvolutionWindow",
+    "FieldSketch",
+    "Head",
+    "HeadEffect",
     "LayerCost",
+    "Lettering",
     "LoggedUpdate",
     "LoggedValidation",
+    "NamedMask",
+    "Neighbour",
     "ParameterCount",
+    "PartCount",
+    "PositionView",
     "Rates",
     "RecurrentKind",
     "RunHistory",
     "SeparableComparison",
     "SpatialComparison",
+    "Stack",
     "TrainingTime",
+    "activation_curves",
+    "activation_lines",
+    "all_heads",
     "attention_maps",
     "attention_multiplications",
+    "attention_page",
     "compare_separable_convolution",
     "compare_spatially_separable_convolution",
     "complexity_table",
     "contiguous_layers_to_cover",
     "convolutional_cost",
+    "count_lines",
     "count_parameters",
     "cross_attention",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
+    "draw_activations",
+    "draw_attention",
+    "draw_fields",
+    "draw_heads",
+    "draw_masks",
+    "draw_positions",
     "draw_rates",
     "draw_run",
+    "draw_shape",
+    "effect_lines",
+    "field_lines",
+    "field_sketches",
+    "head_effects",
     "heat_map",
     "layers_to_cover",
+    "mask_kinds",
+    "model_masks",
+    "model_stacks",
+    "nearest_pieces",
+    "part_counts",
+    "piece_labels",
+    "piece_table",
     "pointwise_feed_forward_cost",
+    "position_views",
     "read_run",
     "receptive_fields",
     "recurrent_cost",
@@ -88,5 +153,7 @@ __all__ = [
     "self_attention_cost",
     "self_attention_is_cheaper",
     "separable_convolution_cost",
+    "stack_lines",
     "training_time",
+    "without_head",
 ]

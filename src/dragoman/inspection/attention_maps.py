@@ -6,6 +6,7 @@ Shapes: N layers, H heads, Q query positions, K key positions.
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from dragoman.nn import (
 )
 
 Array = npt.NDArray[np.float32]
-_SHADES = " ░▒▓█"
+AttentionKind = Literal["encoder", "decoder", "cross"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,9 @@ class AttentionMaps:
         decoder: target to itself, (N, H, T, T); the first target position is the start symbol.
         cross: target to source, (N, H, T, S).
         source_pieces: labels of the S source positions.
-        target_pieces: labels of the T target positions.
+        target_pieces: labels of the T target positions, as the decoder read them.
+        written_pieces: the piece that was written at each target position, one step ahead of what
+            was read there; rows of decoder and cross are named after it.
     """
 
     encoder: Array
@@ -41,6 +44,37 @@ class AttentionMaps:
     cross: Array
     source_pieces: tuple[str, ...]
     target_pieces: tuple[str, ...]
+    written_pieces: tuple[str, ...] = ()
+
+    def view(self, kind: AttentionKind) -> "AttentionView":
+        """Give one of the three uses with the names of its rows and columns."""
+        written = self.written_pieces or self.target_pieces
+        match kind:
+            case "encoder":
+                return AttentionView(self.encoder, self.source_pieces, self.source_pieces)
+            case "decoder":
+                return AttentionView(self.decoder, written, self.target_pieces)
+            case "cross":
+                return AttentionView(self.cross, written, self.source_pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionView:
+    """One use of attention.
+
+    Args:
+        weights: (N, H, Q, K); each row sums to 1.
+        rows: names of the Q positions that look.
+        columns: names of the K positions looked at.
+    """
+
+    weights: Array
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def chosen(self, layer: int, head: int | None) -> Array:
+        """Give the weights (Q, K) of a head, or the mean of all heads of a layer, from 0."""
+        return self.weights[layer].mean(0) if head is None else self.weights[layer, head]
 
 
 @torch.inference_mode()
@@ -114,6 +148,17 @@ def _recording(modules: Sequence[nn.Module]) -> Generator[dict[nn.Module, Tensor
             _replace_kernel(module, kernel)
 
 
+@contextmanager
+def replaced_kernel(module: MultiHeadAttention, kernel: AttentionKernel) -> Generator[None]:
+    """Let a module attend by another kernel as long as the block runs."""
+    own = module.kernel
+    _replace_kernel(module, kernel)
+    try:
+        yield
+    finally:
+        _replace_kernel(module, own)
+
+
 def _recorder(
     module: nn.Module, own: AttentionKernel, recorded: dict[nn.Module, Tensor]
 ) -> AttentionKernel:
@@ -143,27 +188,3 @@ def _recorder(
 def _replace_kernel(module: MultiHeadAttention, kernel: AttentionKernel) -> None:
     del module.kernel  # a kernel that is a module itself would not give way
     module.kernel = kernel
-
-
-def heat_map(weights: Array, rows: Sequence[str], columns: Sequence[str]) -> str:
-    """Draw weights as text: darker is more.
-
-    Args:
-        weights: (rows, columns), each row summing to 1.
-        rows: labels of the rows.
-        columns: labels of the columns, written downwards above the map.
-
-    Returns:
-        Lines without a trailing line break.
-    """
-    names = [name.strip() or name for name in columns]
-    margin = max((len(name) for name in rows), default=0) + 1
-    height = max((len(name) for name in names), default=0)
-    lines = [
-        " " * (margin + 1) + " ".join(name.rjust(height)[line] for name in names)
-        for line in range(height)
-    ]
-    for name, row in zip(rows, weights, strict=True):
-        shades = [_SHADES[min(int(weight * len(_SHADES)), len(_SHADES) - 1)] for weight in row]
-        lines.append(name.rjust(margin) + " " + " ".join(shades))
-    return "\n".join(line.rstrip() for line in lines)

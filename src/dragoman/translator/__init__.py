@@ -6,6 +6,7 @@ from dragoman.translator.draft import Draft
 from dragoman.translator.explaining import explanation
 from dragoman.translator.flags import FLAGS, Flag, flags_of
 from dragoman.translator.glossary import Glossary, read_glossary
+from dragoman.translator.heads import HeadMetric, measure_heads
 from dragoman.translator.joining import join_models
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.minimum_risk import expected_utilities, least_risk
@@ -33,6 +34,7 @@ __all__ = [
     "Flag",
     "Fragment",
     "Glossary",
+    "HeadMetric",
     "Link",
     "ScoredPair",
     "Tag",
@@ -49,6 +51,7 @@ __all__ = [
     "join_models",
     "least_risk",
     "mean_log_prob",
+    "measure_heads",
     "one_line",
     "read_glossary",
     "score_pairs",

@@ -28,7 +28,7 @@ from dragoman.nn import CausalLM, EncoderOnly
 from dragoman.translator.alignment import Head
 from dragoman.translator.alternatives import Alternative, find_alternatives, pieces_before
 from dragoman.translator.assembling import assemble
-from dragoman.translator.attention_of import attention_of
+from dragoman.translator.attention_of import attention_of, attention_of_own
 from dragoman.translator.ctranslate2_engine import ctranslate2_engine
 from dragoman.translator.draft import Draft
 from dragoman.translator.drawing import Choice, MbrOver
@@ -417,18 +417,29 @@ class Translator:
     def attention(
         self,
         sources: Sequence[str],
-        targets: Sequence[str],
+        targets: Sequence[str | None],
         *,
+        search: BeamSearch | None = None,
         target_language: str | None = None,
     ) -> list[AttentionMaps]:
         """Say who attends to whom when each target is written from its source.
 
+        Args:
+            sources: raw text.
+            targets: raw text, one for each source; None for the model's own translation.
+            search: how that is found; as ``translate`` does unless given.
+            target_language: as in ``translate``.
+
         Raises:
             ConfigError: ``target_language`` is not one of the model's, or missing.
-            ValueError: the counts differ.
+            ModelError: the model is no Transformer, or forms no weights.
+            ValueError: the counts differ, or a source is longer than the model takes.
         """
         tag = language_tag(self.bundle.source_tokenizer, target_language)
+        search = search or BeamSearch()
         return [
-            attention_of(self.bundle, source, target, tag)
+            attention_of_own(self.bundle, self.engine, source, search, tag)
+            if target is None
+            else attention_of(self.bundle, source, target, tag)
             for source, target in zip(sources, targets, strict=True)
         ]
