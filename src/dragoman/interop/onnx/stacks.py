@@ -47,7 +47,8 @@ def embed(
     if layer.segments is not None and segments is not None:
         x = g("Add", x, g("Gather", g.weight(layer.segments), segments, axis=0))
     x = x if layer.positions is None else g("Add", x, places.added(layer.positions))
-    return x if layer.norm is None else norm(g, layer.norm, x)
+    x = x if layer.norm is None else norm(g, layer.norm, x)
+    return x if layer.projection is None else linear(g, layer.projection, x)
 
 
 def embed_patches(g: Graph, layer: PatchInput, images: Value, size: tuple[int, int]) -> Value:
