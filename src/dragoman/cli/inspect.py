@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.complexity import inspect_complexity
 from dragoman.cli.lines import lines_out, say
 from dragoman.cli.options import Json, Setting
 from dragoman.errors import ConfigError, MissingExtraError
@@ -17,6 +18,7 @@ inspect = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+inspect.command("complexity")(inspect_complexity)
 
 
 @inspect.command("run")
