@@ -52,7 +52,18 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
+from dragoman.inspection.devices import Device, Format, devices, parse_hardware
 from dragoman.inspection.parameters import ParameterCount, count_parameters
+from dragoman.inspection.plan import (
+    Memory,
+    Plan,
+    Scaling,
+    UpdateTime,
+    Workload,
+    communication_seconds,
+    memory_of,
+)
+from dragoman.inspection.plan_report import MeasuredUpdate, PlanReport
 from dragoman.inspection.rates import Rates, draw_rates
 from dragoman.inspection.run_history import (
     LoggedUpdate,
@@ -70,6 +81,8 @@ __all__ = [
     "ConvolutionCost",
     "ConvolutionWindow",
     "Crossing",
+    "Device",
+    "Format",
     "LayerCost",
     "LayerKind",
     "LayerSizes",
@@ -77,15 +90,23 @@ __all__ = [
     "LoggedValidation",
     "MeasuredCrossing",
     "MeasuredLayer",
+    "MeasuredUpdate",
+    "Memory",
     "ParameterCount",
+    "Plan",
+    "PlanReport",
     "Rates",
     "RecurrentKind",
     "RunHistory",
+    "Scaling",
     "SeparableComparison",
     "SpatialComparison",
     "TrainingTime",
+    "UpdateTime",
+    "Workload",
     "attention_maps",
     "attention_multiplications",
+    "communication_seconds",
     "compare_separable_convolution",
     "compare_spatially_separable_convolution",
     "complexity_table",
@@ -95,6 +116,7 @@ __all__ = [
     "cross_attention",
     "crossing",
     "crossings",
+    "devices",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
     "draw_complexity",
@@ -104,6 +126,8 @@ __all__ = [
     "layer_kinds",
     "layers_to_cover",
     "linear_attention_cost",
+    "memory_of",
+    "parse_hardware",
     "pointwise_feed_forward_cost",
     "read_run",
     "receptive_fields",
