@@ -75,12 +75,12 @@ def test_whole_batches_are_dealt_out_when_there_are_as_many_as_devices() -> None
 
 
 def test_the_largest_batch_fills_the_room() -> None:
-    # (1,144 - 44) / 1.1 = 1,000; less 400 fixed and 20, at 5 a slot.
+    # (1,144 - 44 reserved - 400 that stay) / 1.1 - 20 held anyway, at 5 a place: 123.3.
     plan = planned()
-    assert plan.room == pytest.approx(1_000)
-    assert plan.largest_slots in (115, 116)  # 116 but for rounding
+    assert plan.taken == pytest.approx(44 + 400 + 1.1 * 420)
     assert plan.fits
-    assert planned(count=2).largest_slots in (231, 232)  # half of the rows on each
+    assert plan.largest_slots == 123
+    assert planned(count=2).largest_slots == 246  # half of the rows on each
 
 
 def test_what_does_not_fit_is_said() -> None:
@@ -113,7 +113,7 @@ def test_threads_of_a_processor_share_its_memory_and_send_nothing() -> None:
     plan = planned(count=2, device=core)
     assert plan.time.total == 8.0
     assert plan.memory.total == 820
-    assert plan.room == pytest.approx((2 * 1_144 - 44) / 1.1)
+    assert plan.available == 2 * 1_144
     assert plan.scaling == ()
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from dragoman.inspection.devices import IN_A_MACHINE, NETWORK, PAPER_SUSTAINED, Device, Format
 
-ROUNDING = 1.1  # allocators round up, and kernels need room of their own
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of devices, for which scaling is said
 WORTHWHILE = 0.5  # of what so many devices could do is what they should do
 
@@ -59,9 +58,14 @@ class Memory:
     activations: float
 
     @property
+    def lasting(self) -> float:
+        """What does not depend on the batch."""
+        return self.weights + self.gradients + self.moments
+
+    @property
     def total(self) -> float:
         """All of them, without what libraries reserve."""
-        return self.weights + self.gradients + self.moments + self.activations
+        return self.lasting + self.activations
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +144,30 @@ class Plan:
         return memory_of(self.work, 1 if self.device.processor else self.count)
 
     @property
-    def room(self) -> float:
-        """Bytes that tensors may take on each device."""
-        count = self.count if self.device.processor else 1  # threads share the memory of all cores
-        return (count * self.device.memory - self.device.reserved) / ROUNDING
+    def available(self) -> float:
+        """Bytes that a process may take on each device; threads share the memory of all cores."""
+        return self.device.memory * (self.count if self.device.processor else 1)
+
+    @property
+    def taken(self) -> float:
+        """Bytes that a process takes on each device, libraries and rounding included."""
+        memory = self.memory
+        return self.device.reserved + memory.lasting + self.device.rounding * memory.activations
 
     @property
     def fits(self) -> bool:
         """Whether an update fits in memory."""
-        return self.memory.total <= self.room
+        return self.taken <= self.available
 
     @property
     def largest_slots(self) -> int:
         """Most target places of a batch that fit; 0 when not even weights do."""
-        count = 1 if self.device.processor else self.count
-        work, memory = self.work, memory_of(self.work, count)
-        left = self.room - (memory.total - memory.activations) - work.held_anyway
+        work = self.work
+        left = self.available - self.device.reserved - self.memory.lasting
+        grows = left / self.device.rounding - work.held_anyway
         each = (work.held - work.held_anyway) / work.slots
-        return max(0, int(left / each * _dividing(work, count)))
+        divided = 1 if self.device.processor else _dividing(work, self.count)
+        return max(0, int(grows / each * divided))
 
     @property
     def time(self) -> UpdateTime:

@@ -124,25 +124,28 @@ class PlanReport:
 def _device_lines(plan: Plan) -> list[str]:
     memory, time, device = plan.memory, plan.time, plan.device
     peak = device.peak[plan.precision]
-    fits = "" if plan.fits else "; it does not fit"
+    fits = "" if plan.fits else ": it does not fit"
+    each = "" if device.processor else " each"
     update = f"  update      {time.total:.3g} s: {time.computing:.3g} s computing"
     if time.communicating:
         update += f", {time.communicating:.2g} s communicating"
     lines = [
         f"{plan.name}:{plan.count}  {device.title}, {plan.precision}",
-        f"  memory      {_size(memory.total)} of {_size(plan.room)} on each: weights "
-        f"{_size(memory.weights)}, gradients {_size(memory.gradients)}, optimizer "
-        f"{_size(memory.moments)}, activations {_size(memory.activations)}{fits}",
+        f"  memory      {_size(plan.taken)} of {_size(plan.available)}{each}, libraries and "
+        f"rounding included{fits}",
+        f"  tensors     {_size(memory.total)}: weights {_size(memory.weights)}, gradients "
+        f"{_size(memory.gradients)}, optimizer {_size(memory.moments)}, activations "
+        f"{_size(memory.activations)}",
         f"  at most     {plan.largest_slots:,} target places in a batch",
         update,
         f"  speed       {plan.slots_per_second:,.0f} target places/s, at "
         f"{plan.share_of_peak:.0%} of {peak / 1e12:,.4g} TFLOP/s",
     ]
     if plan.seconds is not None:
-        whole = f"  in all      {_long(plan.seconds)}"
+        run = f"  in all      {_long(plan.seconds)}"
         if plan.cost is not None:
-            whole += f", {plan.cost:,.2f} at {plan.price:g} a device and hour"
-        lines.append(whole)
+            run += f", {plan.cost:,.2f} at {plan.price:g} a device and hour"
+        lines.append(run)
     as_paper = plan.operations_as_in_the_paper
     if as_paper is not None and plan.steps is not None:
         counted = plan.work.operations * plan.work.batches * plan.steps
@@ -181,7 +184,8 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "operations_per_update": plan.work.operations * plan.work.batches,
         "slots_per_batch": plan.work.slots,
         "memory": {**asdict(plan.memory), "total": plan.memory.total},
-        "room": plan.room,
+        "taken": plan.taken,
+        "available": plan.available,
         "fits": plan.fits,
         "largest_slots": plan.largest_slots,
         "update_seconds": plan.time.total,

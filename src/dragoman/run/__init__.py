@@ -10,7 +10,7 @@ from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
 from dragoman.run.layer_timing import measure_crossing, measure_layers
 from dragoman.run.load import load_model
 from dragoman.run.measure import Measurement, measure
-from dragoman.run.plan import measure_update, plan
+from dragoman.run.plan import plan
 from dragoman.run.quickstart import quickstart_recipe, quickstart_results
 from dragoman.run.resume_check import Comparison, ResumeCheck
 from dragoman.run.start_from import model_table
@@ -35,7 +35,6 @@ __all__ = [
     "measure",
     "measure_crossing",
     "measure_layers",
-    "measure_update",
     "model_table",
     "plan",
     "quickstart_recipe",

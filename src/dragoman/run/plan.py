@@ -99,46 +99,18 @@ def plan(
         length=row_length(recipe, planned_config(recipe), length),
         steps=steps,
         plans=plans,
-        measured=measure_update(recipe, slots=slots, length=length) if measure else None,
+        measured=UpdatesHere(recipe).measure(slots=slots, length=length) if measure else None,
     )
 
 
-def measure_update(recipe: Recipe, *, slots: int, length: int = LENGTH) -> MeasuredUpdate:
-    """Time updates on small batches of random text here, and the memory they hold.
+class UpdatesHere:
+    """A recipe's model in training on this machine, on whatever batches it is given.
 
     Args:
         recipe: all choices; its text is not read.
-        slots: most target places of a whole batch.
-        length: pieces of each side of a sentence.
     """
-    here = _Here(recipe, slots, length)
-    width = row_length(recipe, here.config, length)
-    sizes = sorted({max(2 * width, min(slots // part, MOST // part)) for part in PARTS})
-    batches = [example_batch(recipe, here.config, slots=size, length=length) for size in sizes]
-    seconds = [here.seconds(batch) for batch in batches]
-    planned = workload(
-        recipe,
-        slots=sizes[-1],
-        length=length,
-        precision=here.kernels.precision,
-        processor=here.device.type == "cpu",
-    )
-    whole = example_batch(recipe, here.config, slots=slots, length=length)
-    return MeasuredUpdate(
-        where=here.described(),
-        slots=tuple(target_slots(here.config, batch) for batch in batches),
-        seconds=tuple(seconds),
-        peak_bytes=here.peak(batches[-1]),
-        planned_bytes=planned.gradients + planned.held,
-        whole=target_slots(here.config, whole),
-        batches=recipe.training.accumulate,
-    )
 
-
-class _Here:
-    """A recipe's model in training on this machine, on whatever batches it is given."""
-
-    def __init__(self, recipe: Recipe, slots: int, length: int) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         forget_products()
         self.recipe, self.config = recipe, planned_config(recipe)
         training = recipe.training
@@ -154,6 +126,36 @@ class _Here:
             training.optimizer,
             precision=self.kernels.precision,
             average=training.ema,
+        )
+
+    def measure(self, *, slots: int, length: int = LENGTH) -> MeasuredUpdate:
+        """Time updates on small batches of random text, and the memory they hold.
+
+        Args:
+            slots: most target places of a whole batch.
+            length: pieces of each side of a sentence.
+        """
+        width = row_length(self.recipe, self.config, length)
+        sizes = sorted({max(2 * width, min(slots, MOST) // part) for part in PARTS})
+
+        def batch(size: int) -> AnyBatch:
+            return example_batch(self.recipe, self.config, slots=size, length=length)
+
+        planned = workload(
+            self.recipe,
+            slots=sizes[-1],
+            length=length,
+            precision=self.kernels.precision,
+            processor=self.device.type == "cpu",
+        )
+        return MeasuredUpdate(
+            where=self.described(),
+            slots=tuple(target_slots(self.config, batch(size)) for size in sizes),
+            seconds=tuple(self.seconds(batch(size)) for size in sizes),
+            peak_bytes=self.peak(batch(sizes[-1])),
+            planned_bytes=planned.gradients + planned.held,
+            whole=target_slots(self.config, batch(slots)),
+            batches=self.recipe.training.accumulate,
         )
 
     def described(self) -> str:
