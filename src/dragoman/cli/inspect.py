@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.complexity import inspect_complexity
 from dragoman.cli.inspecting import check_png, print_lines
 from dragoman.cli.inspecting_activations import inspect_activations
 from dragoman.cli.inspecting_attention import inspect_attention
@@ -34,6 +35,7 @@ inspect.command("masks")(inspect_masks)
 inspect.command("field")(inspect_field)
 inspect.command("activations")(inspect_activations)
 inspect.command("attention")(inspect_attention)
+inspect.command("complexity")(inspect_complexity)
 
 
 @inspect.command("run")

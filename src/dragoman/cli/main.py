@@ -24,6 +24,7 @@ from dragoman.cli.lines import say
 from dragoman.cli.measuring import evaluate
 from dragoman.cli.one_sided import classify, fill, generate
 from dragoman.cli.options import Json
+from dragoman.cli.plan import plan
 from dragoman.cli.scoring import score
 from dragoman.cli.serving import serve
 from dragoman.cli.training import quickstart, train
@@ -96,6 +97,7 @@ app.command()(check)
 app.command()(get)
 app.command()(compare)
 app.command()(serve)
+app.command()(plan)
 app.command()(verify_resume)
 app.add_typer(inspect)
 

@@ -15,6 +15,22 @@ from dragoman.inspection.attention_maps import (
 )
 from dragoman.inspection.attention_page import attention_page
 from dragoman.inspection.attention_picture import draw_attention
+from dragoman.inspection.complexity import (
+    Crossing,
+    LayerKind,
+    LayerSizes,
+    crossing,
+    crossings,
+    layer_kinds,
+    linear_attention_cost,
+    visible_pairs,
+)
+from dragoman.inspection.complexity_report import (
+    Complexity,
+    MeasuredCrossing,
+    MeasuredLayer,
+    draw_complexity,
+)
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -45,6 +61,7 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
+from dragoman.inspection.devices import Device, Format, devices, parse_hardware
 from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
 from dragoman.inspection.head_importance import (
     Head,
@@ -63,6 +80,16 @@ from dragoman.inspection.model_shape import Block, Stack, model_stacks, stack_li
 from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
+from dragoman.inspection.plan import (
+    Memory,
+    Plan,
+    Scaling,
+    UpdateTime,
+    Workload,
+    communication_seconds,
+    memory_of,
+)
+from dragoman.inspection.plan_report import MeasuredUpdate, PlanReport
 from dragoman.inspection.position_picture import draw_positions
 from dragoman.inspection.positions import PositionView, position_views
 from dragoman.inspection.rates import Rates, draw_rates
@@ -82,33 +109,49 @@ __all__ = [
     "AttentionMultiplications",
     "AttentionView",
     "Block",
+    "Complexity",
     "ConvolutionCost",
     "ConvolutionWindow",
+    "Crossing",
+    "Device",
     "FieldSketch",
+    "Format",
     "Head",
     "HeadEffect",
     "LayerCost",
+    "LayerKind",
+    "LayerSizes",
     "Lettering",
     "LoggedUpdate",
     "LoggedValidation",
+    "MeasuredCrossing",
+    "MeasuredLayer",
+    "MeasuredUpdate",
+    "Memory",
     "NamedMask",
     "Neighbour",
     "ParameterCount",
     "PartCount",
+    "Plan",
+    "PlanReport",
     "PositionView",
     "Rates",
     "RecurrentKind",
     "RunHistory",
+    "Scaling",
     "SeparableComparison",
     "SpatialComparison",
     "Stack",
     "TrainingTime",
+    "UpdateTime",
+    "Workload",
     "activation_curves",
     "activation_lines",
     "all_heads",
     "attention_maps",
     "attention_multiplications",
     "attention_page",
+    "communication_seconds",
     "compare_separable_convolution",
     "compare_spatially_separable_convolution",
     "complexity_table",
@@ -117,10 +160,14 @@ __all__ = [
     "count_lines",
     "count_parameters",
     "cross_attention",
+    "crossing",
+    "crossings",
+    "devices",
     "dilated_convolutional_cost",
     "dilated_layers_to_cover",
     "draw_activations",
     "draw_attention",
+    "draw_complexity",
     "draw_fields",
     "draw_heads",
     "draw_masks",
@@ -133,11 +180,15 @@ __all__ = [
     "field_sketches",
     "head_effects",
     "heat_map",
+    "layer_kinds",
     "layers_to_cover",
+    "linear_attention_cost",
     "mask_kinds",
+    "memory_of",
     "model_masks",
     "model_stacks",
     "nearest_pieces",
+    "parse_hardware",
     "part_counts",
     "piece_labels",
     "piece_table",
@@ -155,5 +206,6 @@ __all__ = [
     "separable_convolution_cost",
     "stack_lines",
     "training_time",
+    "visible_pairs",
     "without_head",
 ]

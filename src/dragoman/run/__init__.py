@@ -7,8 +7,10 @@ from dragoman.run.comparison.picture import draw_comparison
 from dragoman.run.convert import export, import_model
 from dragoman.run.diagnose import diagnose
 from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
+from dragoman.run.layer_timing import measure_crossing, measure_layers
 from dragoman.run.load import load_model
 from dragoman.run.measure import Measurement, measure
+from dragoman.run.plan import plan
 from dragoman.run.quickstart import quickstart_recipe, quickstart_results
 from dragoman.run.resume_check import Comparison, ResumeCheck
 from dragoman.run.start_from import model_table
@@ -31,7 +33,10 @@ __all__ = [
     "import_model",
     "load_model",
     "measure",
+    "measure_crossing",
+    "measure_layers",
     "model_table",
+    "plan",
     "quickstart_recipe",
     "quickstart_results",
     "train",

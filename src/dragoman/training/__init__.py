@@ -79,7 +79,7 @@ from dragoman.training.optimizer import (
     weight_decay_groups,
 )
 from dragoman.training.recomputing import recompute_layers
-from dragoman.training.rehearsal import Rehearsal, Rehearsed
+from dragoman.training.rehearsal import Rehearsal, Rehearsed, missing_moments
 from dragoman.training.schedule import (
     Schedule,
     constant,
@@ -153,6 +153,7 @@ __all__ = [
     "load_checkpoint",
     "masked_loss",
     "mean_over_targets",
+    "missing_moments",
     "moments_of",
     "peak_memory",
     "piece_loss",

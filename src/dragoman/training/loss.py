@@ -122,7 +122,7 @@ def _log_total(logits: Tensor, shares: Tensor, logit: Tensor, share: Tensor) -> 
     log Σ exp z = z_g - log softmax(z)_g. Where that share is too small for its log to be exact, the
     largest is taken instead, which is at least 1 / V.
     """
-    if float(share.min()) < 1e-6:
+    if not share.is_meta and float(share.min()) < 1e-6:  # a plan has shapes without numbers
         logit, place = logits.max(1, keepdim=True)
         share = shares.gather(1, place)
     return logit - share.log()

@@ -89,7 +89,7 @@ class Rehearsal:
         Raises:
             TrainingError: one does not fit; it is described, with its longest lines.
         """
-        free, moments = self._free(), _missing_moments(self.weights)
+        free, moments = self._free(), missing_moments(self.weights)
         room = None if free is None else free - moments
         found: list[Rehearsed] = []
         for batch in batches.largest(WORST):
@@ -122,7 +122,7 @@ class Rehearsal:
                 f'"auto" needs to know the free memory, which nothing says for {self.device}',
                 "give a number, such as 4096",
             )
-        room = SHARE * free - _missing_moments(self.weights)
+        room = SHARE * free - missing_moments(self.weights)
         too_large = self._too_large_in(batches(most), room)
         if too_large is None:
             return most
@@ -234,7 +234,7 @@ def _longest_lines(batch: Any, example: Callable[[int], Example], most: int = 3)
         yield f"{one.name}: {one.number}: {text if len(text) <= 60 else text[:60] + '...'}"
 
 
-def _missing_moments(weights: AnyWeights) -> int:
+def missing_moments(weights: AnyWeights) -> int:
     """Count the bytes that the optimizer will take in its first update; 0 after that."""
     if weights.optimizer.state:
         return 0

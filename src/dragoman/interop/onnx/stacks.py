@@ -3,6 +3,8 @@
 Shapes: B sentences, L positions, D model width.
 """
 
+from torch import nn
+
 from dragoman.interop.onnx.attention import (
     Known,
     attend_to_self,
@@ -48,7 +50,10 @@ def embed(
         x = g("Add", x, g("Gather", g.weight(layer.segments), segments, axis=0))
     x = x if layer.positions is None else g("Add", x, places.added(layer.positions))
     x = x if layer.norm is None else norm(g, layer.norm, x)
-    return x if layer.projection is None else linear(g, layer.projection, x)
+    if layer.projection is None:
+        return x
+    assert isinstance(layer.projection, nn.Linear)  # ALBERT's, from a narrow table
+    return linear(g, layer.projection, x)
 
 
 def embed_patches(g: Graph, layer: PatchInput, images: Value, size: tuple[int, int]) -> Value:

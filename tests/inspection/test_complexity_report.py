@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+
+from dragoman.inspection import (
+    Complexity,
+    LayerSizes,
+    MeasuredCrossing,
+    MeasuredLayer,
+    draw_complexity,
+    layer_kinds,
+)
+
+SIZES = LayerSizes(d=4, k=2, r=3, heads=2)
+
+
+def measured() -> Complexity:
+    layers = [
+        MeasuredLayer(kind.name, n, 0.001 * n, n * 2**20)
+        for n in (2, 8)
+        for kind in layer_kinds(SIZES)
+    ]
+    crossed = [
+        MeasuredCrossing(4, "recurrent", 37.2, 64),
+        MeasuredCrossing(8, "recurrent", None, 64),
+    ]
+    return Complexity(8, SIZES, layers, crossed)
+
+
+def test_the_table_has_formula_operations_steps_and_path() -> None:
+    # n = 8, d = 4, k = 2: n² d = 256, with 2 n² d + 4 n d² = 1,024; n d² = 128, 8 steps, twice 128.
+    lines = [" ".join(line.split()) for line in Complexity(8, SIZES).lines()]
+    assert lines[0] == "Table 1 of the paper with n 8, d 4, k 2, r 3, heads 2"
+    assert "self-attention n² d 256 1,024 1 1" in lines
+    assert "recurrent n d² 128 256 8 8" in lines
+    assert "convolutional k n d² 256 256 1 4 n / k" in lines
+    assert "dilated convolutional k n d² 256 256 1 3 log_k n" in lines
+    assert "recurrent 4 none" in lines  # by table 1, and multiplied
+    assert not any("time" in line for line in lines)
+
+
+def test_measurements_stand_beside_in_milliseconds_and_mebibytes() -> None:
+    lines = [" ".join(line.split()) for line in measured().lines()]
+    at = lines.index("time, ms n 2 n 8")
+    assert lines[at + 1] == "self-attention 2.00 8.00"
+    at = lines.index("memory, MiB n 2 n 8")
+    assert lines[at + 2] == "recurrent 2.00 8.00"
+    assert "d 4, recurrent 4 37" in lines
+    assert "d 8, recurrent 8 above 64" in lines
+
+
+def test_programs_get_the_same_numbers() -> None:
+    found = measured().summary()
+    assert found["layers"][0] == {
+        "layer": "self-attention",
+        "formula": "n² d",
+        "operations": 256,
+        "multiplications": 1024,
+        "sequential": 1,
+        "max_path": 1,
+    }
+    assert found["crossings"][0] == {"name": "recurrent", "terms": 4, "multiplications": 1}
+    assert found["measured"][0]["seconds"] == 0.002
+    assert found["measured_crossings"][1]["n"] is None
+
+
+@pytest.mark.parametrize("found", [Complexity(8, SIZES), measured()])
+def test_the_picture_is_png(found: Complexity, tmp_path: Path) -> None:
+    draw_complexity(found, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

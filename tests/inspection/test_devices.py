@@ -1,0 +1,41 @@
+import pytest
+
+from dragoman.errors import ConfigError
+from dragoman.inspection import devices, parse_hardware
+
+
+def test_hardware_is_a_name_and_a_count() -> None:
+    assert parse_hardware("h100:8") == ("h100", 8)
+    assert parse_hardware(" P100 ") == ("p100", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tpu", r"^--hardware: 'tpu' is not known; try p100, v100, a100, h100, h200, rtx3090, "),
+        ("h100:0", r"^--hardware: '0' is no number of devices; try h100:8$"),
+        ("h100:", r"^--hardware: '' is no number of devices"),
+        ("h100:-2", r"^--hardware: '-2' is no number"),
+    ],
+)
+def test_what_is_no_hardware_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        parse_hardware(text)
+
+
+def test_auto_is_bf16_where_there_are_units_for_it_and_float32_is_never_tf32() -> None:
+    known = devices()
+    assert known["h100"].format_for("auto") == "bf16"
+    assert known["p100"].format_for("auto") == "fp32"
+    assert known["a100"].format_for("fp32") == "fp32"
+    with pytest.raises(ConfigError, match=r"P100 SXM2 has no fast bf16; .*one of fp32, fp16$"):
+        known["p100"].format_for("bf16")
+
+
+def test_every_figure_has_a_source_and_a_sensible_size() -> None:
+    for device in devices().values():
+        assert device.source
+        assert device.utilization_source
+        assert 0 < device.utilization < 1
+        assert device.reserved < device.memory
+        assert device.peak["fp32"] <= device.peak.get("tf32", 1e99)

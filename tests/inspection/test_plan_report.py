@@ -1,0 +1,72 @@
+import pytest
+
+from dragoman.inspection import MeasuredUpdate, PlanReport
+from tests.inspection.test_plan import planned
+
+MEASURED = MeasuredUpdate(
+    where="2 threads of the processor, fp32",
+    slots=(10, 20),
+    seconds=(1.5, 2.5),
+    peak_bytes=3 * 2**20,
+    planned_bytes=2.0 * 2**20,
+    whole=80,
+    batches=2,
+)
+
+
+def test_a_whole_update_lies_on_the_line_through_those_that_were_timed() -> None:
+    # 0.5 + 0.1 a slot: 8.5 s with 80, twice.
+    assert MEASURED.update_seconds == pytest.approx(17.0)
+    assert MEASURED.slots_per_second == pytest.approx(160 / 17)
+
+
+def test_a_line_that_falls_is_noise_and_is_taken_as_level() -> None:
+    falling = MeasuredUpdate(
+        where="",
+        slots=(10, 20),
+        seconds=(2.5, 2.0),
+        peak_bytes=0,
+        planned_bytes=0,
+        whole=80,
+        batches=1,
+    )
+    assert falling.update_seconds == 2.0
+
+
+def test_people_read_memory_time_and_where_figures_come_from() -> None:
+    report = PlanReport(
+        title="toy", length=8, steps=450, plans=[planned(price=3.0)], measured=MEASURED
+    )
+    lines = report.lines()
+    assert lines[0] == "toy: 25 weights"
+    assert lines[1] == "batch       80 target places in rows of 8; 450 updates"
+    assert "  update      16 s: 16 s computing" in lines
+    assert "  speed       5 target places/s, at 50% of 1e-09 TFLOP/s" in lines
+    assert "  in all      2.0 hours, 6.00 at 3 a device and hour" in lines
+    assert "  figures     made up" in lines
+    assert "measured here: 2 threads of the processor, fp32" in lines
+    assert "  updates     1.5 s with 10, 2.5 s with 20 target places" in lines
+    assert "  memory      3 MiB beside the weights with 20; planned 2 MiB" in lines
+    assert lines[-1].endswith("9 target places/s, 2.1 hours in all")
+
+
+def test_epochs_are_said_to_depend_on_the_data() -> None:
+    report = PlanReport(title="toy", length=8, steps=None, plans=[planned(steps=None)])
+    assert report.lines()[1].endswith("the data have; --set training.steps=N says them")
+    assert not any("in all" in line for line in report.lines())
+
+
+def test_programs_get_bytes_and_seconds() -> None:
+    report = PlanReport(title="toy", length=8, steps=450, plans=[planned()], measured=MEASURED)
+    found = report.summary()
+    (plan,) = found["plans"]
+    assert plan["memory"]["total"] == 820
+    assert plan["update_seconds"] == 16.0
+    assert plan["scaling"][1] == {
+        "count": 2,
+        "seconds": 9.0,
+        "speedup": pytest.approx(16 / 9),
+        "memory": 100 + 100 + 200 + 20 + 200,
+        "efficiency": pytest.approx(8 / 9),
+    }
+    assert found["measured"]["seconds"] == pytest.approx(450 * 17)

@@ -1,0 +1,37 @@
+import pytest
+import torch
+
+from dragoman.inspection import LayerSizes, layer_kinds
+from dragoman.run import layer_timing, measure_crossing, measure_layers
+from dragoman.run.layer_timing import build_layers
+
+SIZES = LayerSizes(d=8, k=3, r=3, heads=2)
+
+
+def test_there_is_a_layer_for_every_row_and_it_keeps_the_shape() -> None:
+    layers = build_layers(SIZES)
+    assert list(layers) == [kind.name for kind in layer_kinds(SIZES)]
+    for layer in layers.values():
+        assert layer(torch.zeros(2, 5, 8)).shape == (2, 5, 8)
+
+
+def test_every_layer_is_measured_at_every_length() -> None:
+    found = list(measure_layers(SIZES, [2, 4]))
+    assert [(one.name, one.n) for one in found] == [
+        (kind.name, n) for n in (2, 4) for kind in layer_kinds(SIZES)
+    ]
+    assert all(one.seconds > 0 for one in found)
+    # A recurrent layer keeps gradients of its two 8 x 8 matrices and its bias, 544 bytes, at least.
+    assert next(one for one in found if one.name == "recurrent").peak_bytes > 544
+
+
+def test_the_crossing_lies_between_the_lengths_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Self-attention takes n², the other 32 n: equal at 32. Lengths 8, 16 and 32 are tried.
+    def seconds(work: object) -> float:
+        layer, x = work.args  # type: ignore[attr-defined]
+        n = x.size(1)
+        return n * n if hasattr(layer, "attention") else 32 * n
+
+    monkeypatch.setattr(layer_timing, "_seconds", seconds)
+    assert measure_crossing(SIZES).n == pytest.approx(32)
+    assert measure_crossing(SIZES, longest=16).n is None
