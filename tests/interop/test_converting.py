@@ -73,7 +73,7 @@ def test_a_folder_is_replaced_by_the_same_conversion_alone(
     before = (model / "model.safetensors").read_bytes()
     with pytest.raises(ConfigError, match="holds something else"):
         export_bundle(bundle, "ctranslate2", model, FLOAT)  # the model itself, say
-    with pytest.raises(ConfigError, match="holds something else"):
+    with pytest.raises(ConfigError, match="ct2; choose a new folder"):
         import_model(written, written)
     (model / "notes.txt").write_text("years of work")
     with pytest.raises(ConfigError, match=r"holds something else \(notes.txt\)"):
