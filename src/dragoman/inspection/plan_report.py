@@ -130,7 +130,8 @@ def _device_lines(plan: Plan) -> list[str]:
     if time.communicating:
         update += f", {time.communicating:.2g} s communicating"
     lines = [
-        f"{plan.name}:{plan.count}  {device.title}, {plan.precision}",
+        f"{plan.name}:{plan.count}  {device.title}, {plan.precision}; "
+        f"{device.memory / 1e9:.3g} GB at {device.bandwidth / 1e9:,.0f} GB/s",
         f"  memory      {_size(plan.taken)} of {_size(plan.available)}{each}, libraries and "
         f"rounding included{fits}",
         f"  tensors     {_size(memory.total)}: weights {_size(memory.weights)}, gradients "
@@ -177,6 +178,8 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "source": plan.device.source,
         "precision": plan.precision,
         "peak": plan.device.peak[plan.precision],
+        "peaks": dict(plan.device.peak),
+        "bandwidth": plan.device.bandwidth,
         "utilization": plan.share_of_peak,
         "utilization_source": plan.device.utilization_source,
         "parameters": plan.work.parameters,
