@@ -31,14 +31,15 @@ class MeasuredUpdate:
 
     @property
     def update_seconds(self) -> float:
-        """A whole update: the line through the largest two, at the size of the whole batch."""
-        if len(self.slots) == 1:
-            batch = self.seconds[0] * self.whole / self.slots[0]
-        else:
-            (small, large), (short, long) = self.slots[-2:], self.seconds[-2:]
-            slope = max(0.0, (long - short) / (large - small))
-            batch = long + slope * (self.whole - large)
-        return batch * self.batches
+        """A whole update: the line through the largest two, at the size of the whole batch.
+
+        A line that falls is noise; then time is taken to grow with the size.
+        """
+        large, long = self.slots[-1], self.seconds[-1]
+        slope = long / large
+        if len(self.slots) > 1 and self.seconds[-2] <= long:
+            slope = (long - self.seconds[-2]) / (large - self.slots[-2])
+        return (long + slope * (self.whole - large)) * self.batches
 
     @property
     def slots_per_second(self) -> float:
