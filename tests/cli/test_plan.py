@@ -24,8 +24,8 @@ def test_a_plan_is_printed_without_reading_data(
     assert main(["plan", write_recipe(tmp_path), *asked]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("small: ")
-    assert "\nh100:8  NVIDIA H100 SXM, fp32\n" in out
-    assert "\nrtx4090:1  NVIDIA GeForce RTX 4090, fp32\n" in out
+    assert "\nh100:8  NVIDIA H100 SXM, fp32; 80 GB at 3,350 GB/s\n" in out
+    assert "\nrtx4090:1  NVIDIA GeForce RTX 4090, fp32; 24 GB at 1,008 GB/s\n" in out
     assert " at 2 a device and hour\n" in out
     assert err == ""
 

@@ -20,7 +20,7 @@ def test_a_whole_update_lies_on_the_line_through_those_that_were_timed() -> None
     assert MEASURED.slots_per_second == pytest.approx(160 / 17)
 
 
-def test_a_line_that_falls_is_noise_and_is_taken_as_level() -> None:
+def test_where_the_line_falls_time_is_taken_to_grow_with_the_size() -> None:
     falling = MeasuredUpdate(
         where="",
         slots=(10, 20),
@@ -30,7 +30,7 @@ def test_a_line_that_falls_is_noise_and_is_taken_as_level() -> None:
         whole=80,
         batches=1,
     )
-    assert falling.update_seconds == 2.0
+    assert falling.update_seconds == pytest.approx(8.0)  # 2 s with 20, so 8 with 80
 
 
 def test_people_read_memory_time_and_where_figures_come_from() -> None:

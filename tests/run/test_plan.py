@@ -62,3 +62,11 @@ def test_updates_are_timed_here_when_asked() -> None:
 def test_a_precision_that_a_device_has_not_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^training.precision: a NVIDIA Tesla P100 SXM2 has no"):
         plan(small(precision="bf16", batch_tokens=64), ["p100"])
+
+
+def test_recurrent_models_have_no_plan_and_a_way_out() -> None:
+    recipe = parse_recipe({"data": DATA, "model": {"architecture": "recurrent"}})
+    with pytest.raises(
+        ConfigError, match=r"^model.architecture: .*: --set training.stop_after=20$"
+    ):
+        plan(recipe, ["h100"])

@@ -162,15 +162,15 @@ def devices() -> dict[str, Device]:
         "cpu": Device(
             title="core of an AMD EPYC (family 26, model 2)",
             memory=12 * 2**30,
-            bandwidth=20e9,
+            bandwidth=21.5e9,
             link=0,
             peak={"fp32": 224e9, "bf16": 470e9},
             utilization=0.53,
             utilization_source="benchmarks/results/train-2026-11-30: fp32 58 %, bf16 48 %",
             reserved=0.35 * 2**30,
             rounding=1.3,  # of glibc; 1.0 to 1.4 in four runs beside those of benchmarks/plan.py
-            source="half of 2 cores and 23.5 GiB; products measured in the same file, bandwidth is "
-            "a round figure",
+            source="half of 2 cores and 23.5 GiB; products measured in the same file, bandwidth by "
+            "copying 256 MiB",
         ),
     }
 

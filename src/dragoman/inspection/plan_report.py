@@ -31,14 +31,15 @@ class MeasuredUpdate:
 
     @property
     def update_seconds(self) -> float:
-        """A whole update: the line through the largest two, at the size of the whole batch."""
-        if len(self.slots) == 1:
-            batch = self.seconds[0] * self.whole / self.slots[0]
-        else:
-            (small, large), (short, long) = self.slots[-2:], self.seconds[-2:]
-            slope = max(0.0, (long - short) / (large - small))
-            batch = long + slope * (self.whole - large)
-        return batch * self.batches
+        """A whole update: the line through the largest two, at the size of the whole batch.
+
+        A line that falls is noise; then time is taken to grow with the size.
+        """
+        large, long = self.slots[-1], self.seconds[-1]
+        slope = long / large
+        if len(self.slots) > 1 and self.seconds[-2] <= long:
+            slope = (long - self.seconds[-2]) / (large - self.slots[-2])
+        return (long + slope * (self.whole - large)) * self.batches
 
     @property
     def slots_per_second(self) -> float:
@@ -130,7 +131,8 @@ def _device_lines(plan: Plan) -> list[str]:
     if time.communicating:
         update += f", {time.communicating:.2g} s communicating"
     lines = [
-        f"{plan.name}:{plan.count}  {device.title}, {plan.precision}",
+        f"{plan.name}:{plan.count}  {device.title}, {plan.precision}; "
+        f"{device.memory / 1e9:.3g} GB at {device.bandwidth / 1e9:,.0f} GB/s",
         f"  memory      {_size(plan.taken)} of {_size(plan.available)}{each}, libraries and "
         f"rounding included{fits}",
         f"  tensors     {_size(memory.total)}: weights {_size(memory.weights)}, gradients "
@@ -177,6 +179,8 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "source": plan.device.source,
         "precision": plan.precision,
         "peak": plan.device.peak[plan.precision],
+        "peaks": dict(plan.device.peak),
+        "bandwidth": plan.device.bandwidth,
         "utilization": plan.share_of_peak,
         "utilization_source": plan.device.utilization_source,
         "parameters": plan.work.parameters,

@@ -15,8 +15,9 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.data import Example
+from dragoman.errors import ConfigError
 from dragoman.inspection import Format, Workload
-from dragoman.models import build_model
+from dragoman.models import RecurrentConfig, build_model
 from dragoman.recipe import Recipe
 from dragoman.run.example_batch import (
     example_batch,
@@ -39,7 +40,16 @@ def workload(
         length: pieces of each side of a sentence.
         precision: what products run in: fp32, bf16 or fp16.
         processor: whether a processor computes, which has ways of its own.
+
+    Raises:
+        ConfigError: the model is recurrent.
     """
+    if isinstance(recipe.model, RecurrentConfig):  # packed rows, and kernels that tell nothing
+        raise ConfigError(
+            "model.architecture",
+            "recurrent models run in a library that does not say what it needs",
+            "train a few updates instead: --set training.stop_after=20",
+        )
     width = row_length(recipe, planned_config(recipe), length)
     sizes = (max(slots, 2 * width), max(slots // 2, width))
     count = partial(_count, recipe, length, precision, processor)
