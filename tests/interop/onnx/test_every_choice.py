@@ -53,6 +53,12 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "tags": {"head": "tags", "classes": ["a", "b", "c"]},
     "segments": {"segments": 2, "embedding_norm": True, "activation": "gelu"},
     "narrow-pieces": {"embedding_width": 16, "tied": "none", "output_bias": True},
+    "narrow-up-to-the-norm": {
+        "embedding_width": 16,
+        "embedding_projection": "last",
+        "embedding_norm": True,
+        "segments": 2,
+    },
 }
 IMAGES: dict[str, dict[str, Any]] = {
     "images": {},

@@ -3,6 +3,8 @@
 Shapes: B sentences, L positions, D model width.
 """
 
+from torch import nn
+
 from dragoman.interop.onnx.attention import (
     Known,
     attend_to_self,
@@ -47,7 +49,8 @@ def embed(
     if layer.segments is not None and segments is not None:
         x = g("Add", x, g("Gather", g.weight(layer.segments), segments, axis=0))
     x = x if layer.positions is None else g("Add", x, places.added(layer.positions))
-    return x if layer.norm is None else norm(g, layer.norm, x)
+    x = x if layer.norm is None else norm(g, layer.norm, x)
+    return linear(g, layer.projection, x) if isinstance(layer.projection, nn.Linear) else x
 
 
 def embed_patches(g: Graph, layer: PatchInput, images: Value, size: tuple[int, int]) -> Value:
