@@ -50,10 +50,7 @@ def embed(
         x = g("Add", x, g("Gather", g.weight(layer.segments), segments, axis=0))
     x = x if layer.positions is None else g("Add", x, places.added(layer.positions))
     x = x if layer.norm is None else norm(g, layer.norm, x)
-    if layer.projection is None:
-        return x
-    assert isinstance(layer.projection, nn.Linear)  # ALBERT's, from a narrow table
-    return linear(g, layer.projection, x)
+    return linear(g, layer.projection, x) if isinstance(layer.projection, nn.Linear) else x
 
 
 def embed_patches(g: Graph, layer: PatchInput, images: Value, size: tuple[int, int]) -> Value:
