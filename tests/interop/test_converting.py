@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -219,5 +220,19 @@ def test_a_pickle_is_refused_whatever_it_is_called(kind: str | None, tmp_path: P
         for source in (folder, folder / name):
             with pytest.raises((ModelError, ConfigError)):
                 import_model(source, tmp_path / "back", ImportOptions(kind=kind))
+    assert not mark.exists()
+    assert not (tmp_path / "back").exists()
+
+
+def test_a_pickle_in_place_of_any_file_of_a_folder_is_refused(
+    written: Path, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    for name in sorted(each.name for each in written.iterdir()):
+        folder = tmp_path / f"without-{name}"
+        shutil.copytree(written, folder)
+        (folder / name).write_bytes(pickle.dumps(Payload(mark)))
+        with pytest.raises(ModelError, match=name):
+            import_model(folder, tmp_path / "back")
     assert not mark.exists()
     assert not (tmp_path / "back").exists()

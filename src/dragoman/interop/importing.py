@@ -29,6 +29,7 @@ from dragoman.interop.exporting import certificate_lines, refuse_occupied, write
 from dragoman.interop.formats import tolerance_of_transformers
 from dragoman.interop.huggingface import open_huggingface, read_huggingface
 from dragoman.interop.huggingface.clients import auto_tokenizer_ids
+from dragoman.interop.huggingface.pickles import refuse_pickles
 from dragoman.interop.probes import TEXTS
 from dragoman.interop.vocabulary import vocabulary_lines
 from dragoman.models import AnyConfig, ModelConfig
@@ -200,6 +201,7 @@ def _ctranslate2(source: Path, options: ImportOptions) -> Read:
     if len(options.tokenizer) > 1:
         problem = f"{len(options.tokenizer)} files are too many"
         raise ConfigError("--tokenizer", problem, "give one for both sides")
+    refuse_pickles(source)  # also in what is not read: whoever put one there meant no good
     bundle = import_ctranslate2(source, tokenizer=next(iter(options.tokenizer), None))
     return bundle, _certify(bundle, open_ctranslate2(source, bundle))
 
