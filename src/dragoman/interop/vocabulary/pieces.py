@@ -81,7 +81,7 @@ def tokenizer_of_pieces(
         languages=languages or {},
     )
     tokenizer = ImportedTokenizer(_settings(texts, cut), imported)
-    if isinstance(cut, Path):
+    if isinstance(cut, Path) and not _is_codes(cut):  # a piece inside a word is none alone there
         _see_fitting(tokenizer, texts, cut)
     return tokenizer
 
@@ -92,7 +92,7 @@ def _see_fitting(tokenizer: ImportedTokenizer, texts: Sequence[str], cut: Path) 
     Raises:
         ModelError: most do not, so it is not the file the model was trained with.
     """
-    spelled = [text.replace("▁", " ").removesuffix("@@").strip() for text in texts[:_LOOKED_AT]]
+    spelled = [text.replace("▁", " ").strip() for text in texts[:_LOOKED_AT]]
     typed = [text for text in spelled if text and not is_symbol(text)]
     special = tokenizer.special
     known = sum(
