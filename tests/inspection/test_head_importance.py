@@ -22,7 +22,7 @@ SOURCE, TARGET = torch.tensor([[4, 5, 6, 2]]), torch.tensor([[1, 7, 8]])
 
 def config(**choices: object) -> ModelConfig:
     table = {"layers": 2, "d_model": 12, "heads": 3, "d_ff": 8, "vocabulary": 11, "d_v": 5}
-    return ModelConfig(**{**table, **choices})  # pyright: ignore[reportArgumentType]
+    return ModelConfig(**{**table, **choices})  # pyright: ignore[reportArgumentType]  # a plain table
 
 
 @pytest.mark.parametrize("choices", [{}, {"positions": Shaw(clip=2)}])

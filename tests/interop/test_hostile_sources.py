@@ -83,10 +83,10 @@ def test_an_adapter_beside_the_weights_is_refused(tmp_path: Path) -> None:
 
 def test_a_mistral_that_says_nothing_has_the_window_of_its_library(tmp_path: Path) -> None:
     folder = saved("mistral", tmp_path / "model")
-    attention = read_huggingface(folder, ()).config.attention  # pyright: ignore
+    attention = read_huggingface(folder, ()).config.attention  # pyright: ignore  # a Transformer
     assert attention.kind == "softmax"  # null is none
     changed(folder, sliding_window=None)
-    attention = read_huggingface(folder, ()).config.attention  # pyright: ignore
+    attention = read_huggingface(folder, ()).config.attention  # pyright: ignore  # a Transformer
     assert isinstance(attention, Local)
     assert attention.keys == 2 * 4096 - 1
 
@@ -113,7 +113,7 @@ def test_a_source_that_its_tokenizer_frames_otherwise_than_our_choices_say_is_re
 
 def test_a_model_that_adds_nothing_to_a_source_goes_out(tmp_path: Path) -> None:
     bundle = tiny_bundle()
-    bundle = replace(bundle, config=replace(bundle.config, source_after=()))  # pyright: ignore
+    bundle = replace(bundle, config=replace(bundle.config, source_after=()))  # pyright: ignore  # same
     export_bundle(bundle, "huggingface", tmp_path / "model", ExportOptions())
     import_model(tmp_path / "model", tmp_path / "again")
 

@@ -28,7 +28,7 @@ def test_every_layer_is_measured_at_every_length() -> None:
 def test_the_crossing_lies_between_the_lengths_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # Self-attention takes n², the other 32 n: equal at 32. Lengths 8, 16 and 32 are tried.
     def seconds(work: object) -> float:
-        layer, x = work.args  # type: ignore[attr-defined]
+        layer, x = work.args  # type: ignore[attr-defined]  # a partial
         n = x.size(1)
         return n * n if hasattr(layer, "attention") else 32 * n
 

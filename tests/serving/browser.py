@@ -26,6 +26,7 @@ CHROMIUM = next(
 if CHROMIUM is None:
     pytest.skip("needs a browser: apt-get install chromium", allow_module_level=True)
 
+# Only now, when it is known that they are there (E402).
 import uvicorn  # noqa: E402
 from PIL import Image  # noqa: E402
 from playwright.sync_api import (  # noqa: E402

@@ -196,7 +196,7 @@ def test_what_is_not_done_in_time_is_given_up_and_left_undone(translator: Transl
         assert [answer.status_code for answer in answers] == [503, 503]
         assert "0.2 s" in answers[0].json()["error"]
         slow.open.set()
-        queue = client.app.state.desk.models["tiny"].queue  # type: ignore[attr-defined]
+        queue = client.app.state.desk.models["tiny"].queue  # type: ignore[attr-defined]  # ours
         assert queue.stop(20)
     assert slow.seen == TEXTS[:1]  # the second had not begun
 
@@ -227,6 +227,6 @@ def test_health_is_told(client: TestClient) -> None:
 
 def test_a_server_that_stops_is_not_ready(translator: Translator) -> None:
     with serving(translator) as client:
-        client.app.state.desk.stopping = True  # type: ignore[attr-defined]
+        client.app.state.desk.stopping = True  # type: ignore[attr-defined]  # ours
         assert client.get("/ready").status_code == 503
         assert client.get("/health").json() == {"status": "stopping"}

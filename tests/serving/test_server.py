@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn", reason="needs uvicorn: the extra serve")
 from dragoman.errors import ConfigError
 from dragoman.serving import Limits, load_served
 from dragoman.serving.loading import languages_of
-from dragoman.serving.server import _listen  # pyright: ignore[reportPrivateUsage]
+from dragoman.serving.server import _listen  # pyright: ignore[reportPrivateUsage]  # serve never returns
 from tests.fixtures import tiny_folder
 
 

@@ -42,4 +42,4 @@ def test_memory_is_bounded_however_many_clients_come() -> None:
     visitors = Visitors(per_minute=3, clock=Clock())
     for number in range(20_000):
         visitors.wait(str(number))
-    assert len(visitors._buckets) == 10_000  # pyright: ignore[reportPrivateUsage]
+    assert len(visitors._buckets) == 10_000  # pyright: ignore[reportPrivateUsage]  # nothing else tells

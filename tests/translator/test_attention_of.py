@@ -46,7 +46,7 @@ def test_each_row_is_the_weight_with_which_its_piece_was_written() -> None:
     for row in range(len(maps.written_pieces)):
         model = tiny_bundle().model
         read = torch.tensor([translator.frame.target_in(ids[:row])])
-        alone = cross_attention(model, source, read)[:, 0, :, -1]  # pyright: ignore[reportArgumentType]
+        alone = cross_attention(model, source, read)[:, 0, :, -1]  # pyright: ignore[reportArgumentType]  # ours
         np.testing.assert_allclose(maps.cross[:, :, row], alone.numpy(), atol=1e-5)
 
 

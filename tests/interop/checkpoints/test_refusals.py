@@ -28,7 +28,7 @@ class Marker:
         self.path = path
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return Path.touch, (self.path,)  # pyright: ignore[reportReturnType]
+        return Path.touch, (self.path,)  # pyright: ignore[reportReturnType]  # as pickles are
 
 
 def by_old_torch(content: object, path: Path) -> None:

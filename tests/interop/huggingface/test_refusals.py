@@ -345,7 +345,7 @@ def test_our_choices_beside_theirs_must_say_the_same(tmp_path: Path) -> None:
         read_huggingface(tmp_path, ())
     changed(tmp_path, lambda table: table.pop("dragoman"))
     bundle = read_huggingface(tmp_path, ())  # as any other GPT-2, with biases
-    assert bundle.config.norm_eps == 0.5  # type: ignore[union-attr]
+    assert bundle.config.norm_eps == 0.5  # type: ignore[union-attr]  # a Transformer
     assert "decoder.layers.0.attention.output.bias" in dict(bundle.model.named_parameters())
 
 

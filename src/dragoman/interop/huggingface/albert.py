@@ -13,6 +13,7 @@ from dragoman.interop.huggingface.bert import (
     read_encoder,
     write_encoder,
 )
+from dragoman.interop.huggingface.encoder_heads import encoder_head
 from dragoman.interop.huggingface.family import Family, Json, Settings, not_held
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
 from dragoman.models import ModelConfig
@@ -55,30 +56,14 @@ def _layer(theirs: str) -> Iterator[Row]:
 
 
 def _head(config: ModelConfig, prefix: str) -> Iterator[Row]:
-    width = config.d_model
-    match config.head:
-        case "pieces":
-            yield from _pieces(config)
-        case "class":
-            yield from linear("head.pooler", "albert.pooler")
-            yield from linear("head.output", "classifier")
-        case "tags":
-            yield from linear("head.output", "classifier")
-        case "pooled":
-            yield from linear("head.pooler", f"{prefix}pooler")
-        case "none":  # AlbertModel always has one; what nobody reads may be zeros
-            yield Row("head.pooler.weight", ("pooler.weight",), absent=(width, width))
-            yield Row("head.pooler.bias", ("pooler.bias",), absent=(width,))
-
-
-def _pieces(config: ModelConfig) -> Iterator[Row]:
-    yield from linear("head.layer", "predictions.dense")
-    yield from norm("head.norm", "predictions.LayerNorm")
-    assert config.vocabulary is not None
-    bias, decoder = ("predictions.bias",), "predictions.decoder"
-    yield Row("head.generator.bias", bias, absent=(config.vocabulary,))
-    yield Row("head.generator.bias", (f"{decoder}.bias",), absent=(config.vocabulary,), tied=True)
-    yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
+    return encoder_head(
+        config,
+        prefix=prefix,
+        stack="albert.",
+        pooler="pooler",
+        predictions="predictions",
+        transform="predictions",
+    )
 
 
 def _read(theirs: Settings) -> ModelConfig:

@@ -6,6 +6,7 @@ What ``BertModel`` gives is ours with the head ``pooled`` (its pooled vector) or
 from collections.abc import Iterator, Mapping, Sequence
 
 from dragoman.errors import Mistake
+from dragoman.interop.huggingface.encoder_heads import encoder_head
 from dragoman.interop.huggingface.family import ACTIVATIONS, Family, Json, Settings, not_held
 from dragoman.interop.huggingface.names import Row, attention, every, linear, norm
 from dragoman.interop.huggingface.special import ids_of
@@ -47,30 +48,14 @@ def _layer(theirs: str) -> Iterator[Row]:
 
 
 def _head(config: ModelConfig, prefix: str) -> Iterator[Row]:
-    width = config.d_model
-    match config.head:
-        case "pieces":
-            yield from _pieces(config)
-        case "class":
-            yield from linear("head.pooler", "bert.pooler.dense")
-            yield from linear("head.output", "classifier")
-        case "tags":
-            yield from linear("head.output", "classifier")
-        case "pooled":
-            yield from linear("head.pooler", f"{prefix}pooler.dense")
-        case "none":  # BertModel always has one; what nobody reads may be zeros
-            yield Row("head.pooler.weight", ("pooler.dense.weight",), absent=(width, width))
-            yield Row("head.pooler.bias", ("pooler.dense.bias",), absent=(width,))
-
-
-def _pieces(config: ModelConfig) -> Iterator[Row]:
-    yield from linear("head.layer", "cls.predictions.transform.dense")
-    yield from norm("head.norm", "cls.predictions.transform.LayerNorm")
-    assert config.vocabulary is not None
-    bias, decoder = ("cls.predictions.bias",), "cls.predictions.decoder"
-    yield Row("head.generator.bias", bias, absent=(config.vocabulary,))
-    yield Row("head.generator.bias", (f"{decoder}.bias",), absent=(config.vocabulary,), tied=True)
-    yield Row("input.embedding.table", (f"{decoder}.weight",), tied=True)
+    return encoder_head(
+        config,
+        prefix=prefix,
+        stack="bert.",
+        pooler="pooler.dense",
+        predictions="cls.predictions",
+        transform="cls.predictions.transform",
+    )
 
 
 def _read(theirs: Settings) -> ModelConfig:
