@@ -230,6 +230,7 @@ NOTE_TIMES = """() => {
 
 def test_letters_put_together_of_several_keys_are_waited_for(visit: Visit) -> None:
     page = visit.open()
+    expect(page.locator("#model option")).to_have_count(2)  # only then is a text asked for
     page.evaluate(NOTE_TIMES)
     session = visit.context.new_cdp_session(page)
     session.send("Input.imeSetComposition", {"text": HUND, "selectionStart": 1, "selectionEnd": 1})
