@@ -83,7 +83,7 @@ def evaluate(
     Args:
         translator: a loaded model.
         corpus: source and reference, raw text.
-        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``.
+        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``, ``brackets``.
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
         banned_words: text that no translation holds, as in ``Translator.translate``.
