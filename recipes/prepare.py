@@ -6,6 +6,7 @@
     python recipes/prepare.py digits data/digits
     python recipes/prepare.py captions DIR data/3am
     python recipes/prepare.py news DIR data/mafand-en-swa
+    python recipes/prepare.py parsing DIR data/parsing
 
 Each says where its data comes from. Nothing is downloaded; ``digits`` needs scikit-learn.
 """
@@ -19,6 +20,9 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 import numpy as np
+
+from dragoman.trees import Tree, linearize, read_trees
+from dragoman.trees import clean as clean_tree
 
 
 def inflection(source: Path, target: Path) -> None:
@@ -93,6 +97,25 @@ def news(source: Path, target: Path) -> None:
     _parallel(source, target, ("en", "swa"), validation="dev")
 
 
+def parsing(source: Path, target: Path) -> None:
+    """Penn Treebank trees (Marcus et al. 1993) to sentences and trees in tokens.
+
+    DIR holds PART.trees.gz for the parts train, dev and test, bracketed. Traces and functions of
+    labels go. Of the tokens there are two sorts: ``PART.tokens`` with XX for all parts of speech
+    but punctuation, and ``PART.tags`` with all of them.
+    """
+    for part in ("train", "dev", "test"):
+        file = source / f"{part}.trees.gz"
+        found: list[Tree] = []
+        for tree in read_trees(_side(file), str(file)):
+            cleaned = clean_tree(tree)
+            if cleaned is not None:
+                found.append(cleaned)
+        _write(target / f"{part}.words", (" ".join(tree.words) for tree in found))
+        _write(target / f"{part}.tokens", (linearize(tree) for tree in found))
+        _write(target / f"{part}.tags", (linearize(tree, tags=True) for tree in found))
+
+
 def _parallel(source: Path, target: Path, languages: tuple[str, str], *, validation: str) -> None:
     """Write three parts out; only pairs to learn from are ever left out."""
     parts = {
@@ -165,7 +188,7 @@ def main() -> None:
     """Run one of the above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for prepare in (inflection, shakespeare, polarity, captions, news):
+    for prepare in (inflection, shakespeare, polarity, captions, news, parsing):
         command = commands.add_parser(prepare.__name__, help=prepare.__doc__.splitlines()[0])
         command.add_argument("source", type=Path)
         command.add_argument("target", type=Path)

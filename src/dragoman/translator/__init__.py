@@ -10,6 +10,7 @@ from dragoman.translator.heads import HeadMetric, measure_heads
 from dragoman.translator.joining import join_models
 from dragoman.translator.markup import Fragment, Tag, translate_fragments
 from dragoman.translator.minimum_risk import expected_utilities, least_risk
+from dragoman.translator.parsing import PARSING, parse
 from dragoman.translator.planning import TooLong
 from dragoman.translator.scoring import (
     CorpusScore,
@@ -26,6 +27,7 @@ from dragoman.translator.word_alignment import Link, WordAlignment
 
 __all__ = [
     "FLAGS",
+    "PARSING",
     "SOURCE_LIMIT",
     "Alternative",
     "Candidate",
@@ -53,6 +55,7 @@ __all__ = [
     "mean_log_prob",
     "measure_heads",
     "one_line",
+    "parse",
     "read_glossary",
     "score_pairs",
     "split_sentences",

@@ -5,6 +5,14 @@ from dragoman.trees.cleaning import clean
 from dragoman.trees.linearize import linearize
 from dragoman.trees.repair import Repaired, repair
 from dragoman.trees.scores import COLLINS, BracketScore, Rules, add_scores, score_brackets
+from dragoman.trees.sentence import (
+    Parsed,
+    escaped,
+    leaves_of,
+    restore,
+    right_branching,
+    with_tags_of,
+)
 from dragoman.trees.tree import Bracket, Leaf, Tree
 
 __all__ = [
@@ -12,15 +20,21 @@ __all__ = [
     "Bracket",
     "BracketScore",
     "Leaf",
+    "Parsed",
     "Repaired",
     "Rules",
     "Tree",
     "add_scores",
     "clean",
+    "escaped",
+    "leaves_of",
     "linearize",
     "read_tree_lines",
     "read_trees",
     "repair",
+    "restore",
+    "right_branching",
     "score_brackets",
+    "with_tags_of",
     "write_tree",
 ]

@@ -1,0 +1,37 @@
+"""Sentences to trees, with a translator that writes trees as tokens (section 6.3)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from dragoman.decoding import BeamSearch
+from dragoman.translator.translator import Translator
+from dragoman.translator.windows import windows
+from dragoman.trees import Parsed, escaped, restore
+
+PARSING = BeamSearch(beam=21, alpha=0.3, max_extra=300)  # the search of section 6.3
+
+
+def parse(
+    translator: Translator,
+    sentences: Iterable[str],
+    *,
+    search: BeamSearch = PARSING,
+    batch_tokens: int = 4096,
+    at_once: int = 500,
+) -> Iterator[Parsed]:
+    """Parse sentences, one tree for each, whatever the model writes.
+
+    Args:
+        translator: learned to write trees in tokens, as ``dragoman.trees.linearize`` makes them.
+        sentences: words with white space between, cut as the treebank of the model cuts them.
+        search: how tokens are found; as in section 6.3 unless given.
+        batch_tokens: most source slots in a batch.
+        at_once: sentences translated together.
+    """
+    for window in windows(sentences, at_once, size=len):
+        texts = [" ".join(map(escaped, sentence.split())) for sentence in window]
+        found = translator.translate(
+            texts, **asdict(search), batch_tokens=batch_tokens, copy_without_letters=False
+        )
+        for text, translation in zip(texts, found, strict=True):
+            yield restore(text, translation.text)
