@@ -38,7 +38,7 @@ def test_a_treebank_becomes_parallel_text_and_its_trees_come_back(
         "(FRAG (INTJ (XX Oh)) (. !))",
     ]
     assert shown.err == "0 of 2 sequences were repaired\n"
-    assert main(["trees", "linearize", treebank, *options, "--tags"]) == 0
+    assert main(["trees", "linearize", treebank, *options, "--leaves", "tags"]) == 0
     assert Path(tokens).read_text("utf-8").startswith("(S (NP PRP )NP (VP VBD )VP . )S\n")
 
 

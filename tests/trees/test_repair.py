@@ -72,6 +72,16 @@ CASES = {
         "(S (NP (XX a)) (VP (XX b) (XX c)) (. .))",
         {"words surplus": 1},
     ),
+    "a word passed over, as the numbers tell": (
+        "(S (NP 1 )NP (VP 3 )VP . )S",
+        "(S (NP (XX a)) (VP (XX b) (XX c)) (. .))",
+        {"words missing": 1},
+    ),
+    "a number written twice": (
+        "(S (NP 1 1 )NP (VP 2 3 )VP . )S",
+        "(S (NP (XX a)) (VP (XX b) (XX c)) (. .))",
+        {"words surplus": 1},
+    ),
     "nothing at all": ("", "(XX a) (XX b) (XX c) (. .)", {"words missing": 4}),
     "brackets alone": (
         "(S (NP",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 import typer
 
@@ -27,6 +27,7 @@ from dragoman.cli.options import (
 from dragoman.errors import ConfigError, DataError
 from dragoman.trees import (
     BracketScore,
+    LeafForm,
     Parsed,
     Tree,
     add_scores,
@@ -91,19 +92,24 @@ def linearize_trees(
     treebank: Annotated[Path, typer.Argument(help="Bracketed trees; may be .gz.")],
     words: Annotated[Path, typer.Option(help="Write the sentences here.")],
     tokens: Annotated[Path, typer.Option(help="Write the trees here, without words.")],
-    tags: Annotated[
-        bool, typer.Option("--tags", help="Keep parts of speech; else XX but for punctuation.")
-    ] = False,
+    leaves: Annotated[
+        str,
+        typer.Option(help="What stands for words but punctuation: same (XX), tags, numbers."),
+    ] = "same",
 ) -> None:
     """Write a treebank as parallel text that a translator learns from.
 
     Traces, functions of labels and the root go; sentences of traces alone are left out.
     """
+    if leaves not in get_args(LeafForm):
+        hint = f"choose from {', '.join(get_args(LeafForm))}"
+        raise ConfigError("--leaves", f"{leaves!r} is not a form", hint)
+    form = cast("LeafForm", leaves)
     with lines_out(words) as write_words, lines_out(tokens) as write_tokens:
         for tree in read_trees(dragoman.read_lines(treebank), str(treebank)):
             if (found := clean(tree)) is not None:
                 write_words(" ".join(found.words))
-                write_tokens(linearize(found, tags=tags))
+                write_tokens(linearize(found, form))
 
 
 @trees.command("score")

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from dragoman.decoding import BeamSearch
+from dragoman.tokenization import Tokenizer
 from dragoman.translator.translator import Translator
 from dragoman.translator.windows import windows
-from dragoman.trees import Parsed, escaped, restore
+from dragoman.trees import Parsed, escaped, restore, with_classes
+from dragoman.trees.classes import MARK
 
 PARSING = BeamSearch(beam=21, alpha=0.3, max_extra=300)  # the search of section 6.3
 
@@ -22,16 +24,26 @@ def parse(
     """Parse sentences, one tree for each, whatever the model writes.
 
     Args:
-        translator: learned to write trees in tokens, as ``dragoman.trees.linearize`` makes them.
+        translator: learned to write trees in tokens, as ``dragoman.trees.linearize`` makes them. If
+            its vocabulary holds classes of words, it reads those for the words that it lacks.
         sentences: words with white space between, cut as the treebank of the model cuts them.
         search: how tokens are found; as in section 6.3 unless given.
         batch_tokens: most source slots in a batch.
         at_once: sentences translated together.
     """
+    known = _known_words(translator.bundle.source_tokenizer)
     for window in windows(sentences, at_once, size=len):
-        texts = [" ".join(map(escaped, sentence.split())) for sentence in window]
+        texts = [[escaped(word) for word in sentence.split()] for sentence in window]
+        read = [" ".join(with_classes(text, known) if known else text) for text in texts]
         found = translator.translate(
-            texts, **asdict(search), batch_tokens=batch_tokens, copy_without_letters=False
+            read, **asdict(search), batch_tokens=batch_tokens, copy_without_letters=False
         )
         for text, translation in zip(texts, found, strict=True):
-            yield restore(text, translation.text)
+            yield restore(" ".join(text), translation.text)
+
+
+def _known_words(tokenizer: Tokenizer) -> frozenset[str]:
+    """List the words of a vocabulary of words and classes; of another, none."""
+    words = {name.removeprefix(" ") for name in tokenizer.pieces(range(tokenizer.size))}
+    classes = any(word.startswith(MARK) and len(word) > 1 for word in words)
+    return frozenset(words) if classes else frozenset()

@@ -1,8 +1,10 @@
 """Constituency trees: bracketed text, token sequences and scores; knows no model."""
 
 from dragoman.trees.brackets import read_tree_lines, read_trees, write_tree
+from dragoman.trees.classes import with_classes, word_class
 from dragoman.trees.cleaning import clean
-from dragoman.trees.linearize import linearize
+from dragoman.trees.fragments import draw_fragments
+from dragoman.trees.linearize import LeafForm, linearize
 from dragoman.trees.repair import Repaired, repair
 from dragoman.trees.scores import COLLINS, BracketScore, Rules, add_scores, score_brackets
 from dragoman.trees.sentence import (
@@ -20,12 +22,14 @@ __all__ = [
     "Bracket",
     "BracketScore",
     "Leaf",
+    "LeafForm",
     "Parsed",
     "Repaired",
     "Rules",
     "Tree",
     "add_scores",
     "clean",
+    "draw_fragments",
     "escaped",
     "leaves_of",
     "linearize",
@@ -35,6 +39,8 @@ __all__ = [
     "restore",
     "right_branching",
     "score_brackets",
+    "with_classes",
     "with_tags_of",
+    "word_class",
     "write_tree",
 ]

@@ -7,9 +7,10 @@ tree that these rules make of it. Words come from the sentence alone, never from
 - ``(X`` opens a bracket, ``)X`` closes the innermost open X and what is open inside of it, ``)``
   the innermost; one that closes nothing is ignored.
 - Any other token stands for a word. When there are too few or too many, those of the sequence and
-  those of the sentence are laid side by side with the fewest edits, punctuation on its like, so
-  that one word that was passed over does not shift all behind it. A word without a token goes
-  with the next one, or with the last token when none is left; a token without a word goes out.
+  those of the sentence are laid side by side with the fewest edits, punctuation on its like and
+  numbers on the words they name, so that a word passed over does not shift all behind it. A word
+  without a token goes with the next one, or with the last token when none is left; a token without
+  a word goes out.
 - At the end all closes. A bracket without words goes out.
 """
 
@@ -124,14 +125,10 @@ def _places(tokens: Sequence[str], leaves: Sequence[Leaf]) -> list[int]:
     if len(tokens) * len(leaves) > _MOST_COMPARED or len(tokens) == len(leaves):
         places = [min(number, len(leaves)) for number in range(1, len(tokens) + 1)]
     else:
-        places = _aligned([_kind(t) for t in tokens], [_kind(leaf.tag) for leaf in leaves])
+        places = _aligned(tokens, [leaf.tag if leaf.tag in PUNCTUATION else "" for leaf in leaves])
     if places:
         places[-1] = len(leaves)
     return places
-
-
-def _kind(tag: str) -> str:
-    return tag if tag in PUNCTUATION else ""
 
 
 def _aligned(tokens: Sequence[str], leaves: Sequence[str]) -> list[int]:
@@ -140,17 +137,19 @@ def _aligned(tokens: Sequence[str], leaves: Sequence[str]) -> list[int]:
     Returns:
         For each token one past the leaf it was laid beside, or as many as before it if beside none.
     """
+    wanted = [{leaf} if leaf else {str(number), ""} for number, leaf in enumerate(leaves, start=1)]
+    named = [token if token in PUNCTUATION or token.isdecimal() else "" for token in tokens]
     rows = [list(range(len(leaves) + 1))]  # edits from the first i tokens to each start of leaves
-    for i, token in enumerate(tokens, start=1):
+    for i, token in enumerate(named, start=1):
         above, row = rows[-1], [i]
-        for j, leaf in enumerate(leaves, start=1):
-            row.append(min(above[j - 1] + (token != leaf), above[j] + 1, row[j - 1] + 1))
+        for j, fitting in enumerate(wanted, start=1):
+            row.append(min(above[j - 1] + (token not in fitting), above[j] + 1, row[j - 1] + 1))
         rows.append(row)
     places = [0] * len(tokens)
     i, j = len(tokens), len(leaves)
     while i:
         edits = rows[i][j]
-        if j and edits == rows[i - 1][j - 1] + (tokens[i - 1] != leaves[j - 1]):
+        if j and edits == rows[i - 1][j - 1] + (named[i - 1] not in wanted[j - 1]):
             places[i - 1] = j
             i, j = i - 1, j - 1
         elif j and edits == rows[i][j - 1] + 1:

@@ -58,14 +58,14 @@ def restore(sentence: str, tokens: str) -> Parsed:
 
     Args:
         sentence: words with white space between, cut as the treebank cuts them.
-        tokens: with blanks between; any text. Tags other than ``XX`` are kept where there are as
+        tokens: with blanks between; any text. Tags, but no numbers, are kept where there are as
             many as words; those of punctuation come from the words all the same.
     """
     leaves = leaves_of(sentence.split())
     if not leaves:
         return Parsed(None, tokens, Counter())
     written = tokens.split()
-    tags = [token for token in written if is_leaf(token)]
+    tags = [ANY_TAG if token.isdecimal() else token for token in written if is_leaf(token)]
     if len(tags) == len(leaves):
         leaves = tuple(
             replace(leaf, tag=tag) if leaf.tag == ANY_TAG else leaf
