@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.trees import with_classes, word_class
+from dragoman.trees import KnownWords, word_class
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,14 @@ def test_a_class_says_shape_and_ending(word: str, name: str) -> None:
 
 
 def test_only_unknown_words_become_classes() -> None:
-    assert with_classes(["the", "zebra", "sleeps"], {"the"}) == ["the", "~a", "~as"]
+    known = KnownWords(["the", "~"])
+    assert known.read(["the", "zebra", "sleeps"]) == ["the", "~a", "~as"]
+    assert "the" in known
+    assert "zebra" not in known
+    assert not known.classes
 
 
 def test_a_class_that_is_unknown_loses_its_ending() -> None:
-    known = {"the", "~a", "~as"}
-    assert with_classes(["zebras", "galloping"], known) == ["~as", "~a"]
+    known = KnownWords(["the", "~a", "~as"])
+    assert known.classes
+    assert known.read(["zebras", "galloping"]) == ["~as", "~a"]

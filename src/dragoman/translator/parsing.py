@@ -7,8 +7,7 @@ from dragoman.decoding import BeamSearch
 from dragoman.tokenization import Tokenizer
 from dragoman.translator.translator import Translator
 from dragoman.translator.windows import windows
-from dragoman.trees import Parsed, escaped, restore, with_classes
-from dragoman.trees.classes import MARK
+from dragoman.trees import KnownWords, Parsed, escaped, restore
 
 PARSING = BeamSearch(beam=21, alpha=0.3, max_extra=300)  # the search of section 6.3
 
@@ -34,7 +33,7 @@ def parse(
     known = _known_words(translator.bundle.source_tokenizer)
     for window in windows(sentences, at_once, size=len):
         texts = [[escaped(word) for word in sentence.split()] for sentence in window]
-        read = [" ".join(with_classes(text, known) if known else text) for text in texts]
+        read = [" ".join(known.read(text) if known.classes else text) for text in texts]
         found = translator.translate(
             read, **asdict(search), batch_tokens=batch_tokens, copy_without_letters=False
         )
@@ -42,8 +41,8 @@ def parse(
             yield restore(" ".join(text), translation.text)
 
 
-def _known_words(tokenizer: Tokenizer) -> frozenset[str]:
-    """List the words of a vocabulary of words and classes; of another, none."""
-    words = {name.removeprefix(" ") for name in tokenizer.pieces(range(tokenizer.size))}
-    classes = any(word.startswith(MARK) and len(word) > 1 for word in words)
-    return frozenset(words) if classes else frozenset()
+def _known_words(tokenizer: Tokenizer) -> KnownWords:
+    """List the words of a vocabulary, where words are its pieces, with classes among them."""
+    return KnownWords(
+        [piece.removeprefix(" ") for piece in tokenizer.pieces(range(tokenizer.size))]
+    )

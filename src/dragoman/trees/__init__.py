@@ -1,7 +1,7 @@
 """Constituency trees: bracketed text, token sequences and scores; knows no model."""
 
 from dragoman.trees.brackets import read_tree_lines, read_trees, write_tree
-from dragoman.trees.classes import with_classes, word_class
+from dragoman.trees.classes import KnownWords, word_class
 from dragoman.trees.cleaning import clean
 from dragoman.trees.fragments import draw_fragments
 from dragoman.trees.linearize import LeafForm, linearize
@@ -21,6 +21,7 @@ __all__ = [
     "COLLINS",
     "Bracket",
     "BracketScore",
+    "KnownWords",
     "Leaf",
     "LeafForm",
     "Parsed",
@@ -39,7 +40,6 @@ __all__ = [
     "restore",
     "right_branching",
     "score_brackets",
-    "with_classes",
     "with_tags_of",
     "word_class",
     "write_tree",

@@ -4,7 +4,7 @@ A word that a parser knows nothing of still shows whether it is a number, a name
 class says so, and many rare words share one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 
 SUFFIXES = (  # longest first
     *("ation", "able", "ible", "less", "ment", "ness", "ship", "tion", "sion"),
@@ -38,16 +38,25 @@ def _shape(word: str) -> str:
     return f"{MARK}{shape}-" if "-" in word[1:-1] else f"{MARK}{shape}"
 
 
-def with_classes(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Put the class of each unknown word in its place.
+class KnownWords:
+    """Words that are read as they are, all others as their classes.
 
     Args:
-        words: of a sentence.
-        known: words that stay. If there are classes among them, an unknown one loses its ending.
+        words: that are known, and perhaps classes. If there are some, a class that is not among
+            them loses its ending.
     """
-    classes = any(word.startswith(MARK) for word in known)
-    found: list[str] = []
-    for word in words:
-        name = word if word in known else word_class(word)
-        found.append(_shape(word) if classes and name not in known else name)
-    return found
+
+    def __init__(self, words: Collection[str]) -> None:
+        self.words = frozenset(words)
+        self.classes = any(word.startswith(MARK) and len(word) > 1 for word in words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.words
+
+    def read(self, words: Iterable[str]) -> list[str]:
+        """Put the class of each unknown word in its place."""
+        return [word if word in self.words else self._class(word) for word in words]
+
+    def _class(self, word: str) -> str:
+        name = word_class(word)
+        return _shape(word) if self.classes and name not in self.words else name
