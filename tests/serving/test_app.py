@@ -94,6 +94,9 @@ def test_attention_is_that_of_the_model_and_its_rows_sum_to_one(
         for row in (r for layer in answer[kind] for head in layer for r in head):
             assert sum(row) == pytest.approx(1, abs=1e-5)
     assert answer["source_pieces"] == list(expected.source_pieces)
+    served = client.app.state.desk.models["tiny"]  # type: ignore[attr-defined]  # ours
+    weights = sum(getattr(expected, kind).size for kind in ("encoder", "decoder", "cross"))
+    assert served.attention_weights(pair["source"], pair["target"]) == weights
 
 
 def test_a_translation_is_the_same_after_its_attention_was_asked_for(client: TestClient) -> None:

@@ -62,6 +62,15 @@ def test_a_long_request_does_not_hold_up_a_short_one(gate: Gate) -> None:
     assert gate.batches[1] == ("a", ["long 0", "short", "long 1", "long 2"])
 
 
+def test_a_batch_takes_nothing_more_once_it_is_large(gate: Gate) -> None:
+    batcher = held(gate, size_at_once=5)
+    batcher.submit("a", ["x", "y", "z"], [3, 3, 3])
+    batcher.submit("a", ["whole"], [9])
+    gate.open.set()
+    assert batcher.stop(20)
+    assert [items for _, items in gate.batches[1:]] == [["x", "whole"], ["y", "z"]]
+
+
 def test_what_is_asked_for_in_another_way_is_another_batch_and_keeps_its_turn(gate: Gate) -> None:
     batcher = held(gate, at_once=2)
     for way, item in (("a", "1"), ("b", "2"), ("a", "3"), ("a", "4")):

@@ -45,10 +45,11 @@ def ask(
     app: Any,
     messages: Iterable[Message],
     then: Callable[[], Awaitable[Message]] | None = None,
+    sent: list[Message] | None = None,
     **headers: str,
 ) -> list[Message]:
     """Send messages to an application; then what ``then`` gives, or nothing for ever."""
-    sent: list[Message] = []
+    sent = [] if sent is None else sent
 
     async def run() -> None:
         coming = iter(messages)
@@ -83,26 +84,94 @@ def test_a_body_in_parts_arrives_whole() -> None:
     assert observed == [("other", 200)]
 
 
-def test_an_endless_body_is_refused_as_soon_as_it_is_too_large() -> None:
-    guard, observed = guarded(body_bytes=1000)
-    taken = 0
+def test_an_endless_body_is_refused_as_soon_as_it_is_too_large_and_then_not_for_long() -> None:
+    guard, observed = guarded(body_bytes=1000, body_seconds=0.1)
+    sent: list[Message] = []
+
+    taken = 0  # before it is refused
 
     def endless() -> Iterable[Message]:
         nonlocal taken
         while True:
-            taken += 1
+            taken += not sent
             yield part(b"a" * 100, more=True)
 
-    sent = ask(guard, endless())
+    ask(guard, endless(), sent=sent)
     assert sent[0]["status"] == 413
     assert "1,000 bytes" in json.loads(sent[1]["body"])["error"]
     assert taken == 11
+    assert sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
     assert observed == [("other", 413)]
 
 
-def test_a_stated_length_that_is_too_large_is_refused_unread() -> None:
+def test_the_rest_of_a_body_that_is_refused_is_let_come() -> None:
+    # A connection that is closed before is reset, and its client never reads the refusal.
     guard, _ = guarded(body_bytes=1000)
-    assert ask(guard, [], content_length="1001")[0]["status"] == 413
+    left = [part(b"a" * 999, more=True) for _ in range(9)] + [part(b"a")]
+    sent = ask(guard, iter_and_empty(left), content_length="8992")
+    assert sent[0]["status"] == 413
+    assert not left
+
+
+def iter_and_empty(messages: list[Message]) -> Iterable[Message]:
+    while messages:
+        yield messages.pop(0)
+
+
+def test_a_stated_length_that_is_too_large_is_refused_unread() -> None:
+    guard, _ = guarded(body_bytes=1000, body_seconds=0.05)
+    sent = ask(guard, [], content_length="1001")
+    assert sent[0]["status"] == 413
+    assert json.loads(sent[1]["body"])["error"].startswith("the request has 1,001 bytes")
+
+
+HEADS: dict[str, tuple[dict[str, str], int, str]] = {
+    "compressed": ({"content_encoding": "gzip"}, 415, "content-encoding"),
+    "two ends": ({"content_length": "3", "transfer_encoding": "chunked"}, 400, "exclude"),
+    "large": ({"x": "a" * 64_000}, 431, "64,000"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_that_is_wrong_is_refused(name: str) -> None:
+    headers, status, reason = HEADS[name]
+    sent = ask(guarded()[0], [part(b"a")], **headers)
+    assert sent[0]["status"] == status
+    assert reason in json.loads(sent[1]["body"])["error"]
+
+
+@pytest.mark.parametrize("body", ["ü".encode("latin-1"), b"a\0b", "{}".encode("utf-16-le")])
+def test_a_body_that_is_no_text_in_utf_8_is_refused(body: bytes) -> None:
+    sent = ask(guarded()[0], [part(body)])
+    assert sent[0]["status"] == 400
+    assert "byte" in json.loads(sent[1]["body"])["error"]
+
+
+def test_more_requests_than_may_be_at_once_are_refused_and_counted_down_again() -> None:
+    guard, _ = guarded(requests=2)
+    guard.requests = 2  # two more are being answered
+    sent = ask(guard, [part(b"a")])
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert guard.requests == 2
+    guard.requests = 1
+    assert ask(guard, [part(b"a")])[0]["status"] == 200
+
+
+def test_a_large_answer_is_sent_in_parts_and_refused_where_many_are_unread() -> None:
+    guard, observed = guarded(unsent_bytes=300_000)
+    body = b"a" * 200_000
+    sent = ask(guard, [part(body)])
+    assert [len(message.get("body", b"")) for message in sent] == [0, 65_536, 65_536, 65_536, 3392]
+    assert [message.get("more_body") for message in sent[1:]] == [True, True, True, None]
+    assert b"".join(message["body"] for message in sent[1:]) == body
+    assert guard.unsent.bytes == 0
+    guard.unsent.bytes = 100_001  # of another answer
+    sent = ask(guard, [part(body)])
+    assert sent[0]["status"] == 503
+    assert "too much is being sent" in json.loads(sent[1]["body"])["error"]
+    assert ask(guard, [part(b"a")])[0]["status"] == 200  # a small one finds its way
+    assert observed == [("other", 200), ("other", 503), ("other", 200)]
 
 
 def test_a_body_that_comes_too_slowly_is_refused() -> None:

@@ -40,12 +40,20 @@ class Batcher(Generic[Item, Result]):
             it raises, those who wait for the batch get.
         room: what may wait, as a sum of sizes.
         at_once: most items in a batch.
+        size_at_once: sum of sizes from which on nothing is added to a batch. What has begun cannot
+            be broken off, so a batch should not take long.
     """
 
     def __init__(
-        self, work: Callable[[Hashable, list[Item]], list[Result]], *, room: int, at_once: int = 64
+        self,
+        work: Callable[[Hashable, list[Item]], list[Result]],
+        *,
+        room: int,
+        at_once: int = 64,
+        size_at_once: int = 20_000,
     ) -> None:
-        self._work, self.room, self.at_once = work, room, at_once
+        self._work, self.room = work, room
+        self.at_once, self.size_at_once = at_once, size_at_once
         self._requests: deque[deque[_Job[Item, Result]]] = deque()
         self._changed = threading.Condition()
         self._stopping = False
@@ -98,6 +106,7 @@ class Batcher(Generic[Item, Result]):
             with self._changed:
                 self.waiting -= sum(job.size for job in batch)
                 self.batches += 1
+            batch.clear()  # its results are not kept until there is another
 
     def _take(self) -> list[_Job[Item, Result]] | None:
         """Wait for something to do; None when there will be nothing more."""
@@ -109,12 +118,14 @@ class Batcher(Generic[Item, Result]):
             way = self._requests[0][0].way
             batch: list[_Job[Item, Result]] = []
             others: deque[deque[_Job[Item, Result]]] = deque()
-            while self._requests and len(batch) < self.at_once:
+            size = 0
+            while self._requests and len(batch) < self.at_once and size < self.size_at_once:
                 request = self._requests.popleft()
                 if request[0].way != way:
                     others.append(request)
                     continue
                 batch.append(request.popleft())
+                size += batch[-1].size
                 if request:
                     self._requests.append(request)
             self._requests.extendleft(reversed(others))  # they came first

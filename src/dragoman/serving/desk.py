@@ -86,14 +86,44 @@ class Desk:
             raise RefusedError(422, f"beam: {beam} is more than {limits.beam}")
         self.metrics.characters.inc(sum(map(len, texts)))
 
+    def check_pairs(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        """See that pairs are within the limits; a model reads each in one piece.
+
+        Raises:
+            RefusedError: there are too many, or one is too long.
+        """
+        self.check([*sources, *targets])
+        most = self.limits.pair_characters
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            if (length := len(source) + len(target)) > most:
+                raise RefusedError(
+                    413, f"pair {number}: {length:,} characters, at most {most:,}; send it in parts"
+                )
+
+    def check_attention(self, model: Served, source: str, target: str) -> None:
+        """See that the attention of a pair is within the limits.
+
+        Raises:
+            RefusedError: it is too much.
+        """
+        self.check_pairs([source], [target])
+        weights, most = model.attention_weights(source, target), self.limits.attention_weights
+        if weights > most:
+            raise RefusedError(
+                413, f"{weights:,} weights of attention, at most {most:,}; ask for shorter texts"
+            )
+
     def submit(
         self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
     ) -> list[Future[Any]]:
         """Put a request into the queue of a model.
 
         Raises:
-            RefusedError: the queue is full, or the server is stopping.
+            RefusedError: the queue is full, or never has so much room, or the server is stopping.
         """
+        size, room = sum(model.sizes(way, items)), model.queue.room
+        if size > room:
+            raise RefusedError(413, f"{size:,} characters of work, at most {room:,} at a time")
         try:
             return model.submit(way, items)
         except OverloadedError:

@@ -95,12 +95,23 @@ async def _read(request: Request) -> dict[str, Any]:
     try:
         if kind == "application/x-www-form-urlencoded":
             return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
-        asked = json.loads(body)
+        if kind not in ("application/json", ""):
+            raise RefusedError(400, f"content-type: {kind[:80]!r} is neither JSON nor a form")
+        asked = json.loads(body, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise RefusedError(400, "the body is neither JSON nor a form in UTF-8") from None
     if not isinstance(asked, dict):
         raise RefusedError(400, "the body is no JSON object")
     return asked  # pyright: ignore[reportUnknownVariableType]  # keys of JSON are strings
+
+
+def _no_number(name: str) -> float:
+    """Refuse NaN and Infinity, which Python reads and JSON has not.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError(f"{name} is no JSON")
 
 
 def _admit(desk: Desk, request: Request, asked: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ from dragoman.serving.served import Alternatives, Attend, Score, Translate
 from dragoman.translator import Candidate, Translation, split_sentences, trimmed
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 422, 429, 431, 503)
 }
 
 STREAMED: dict[int | str, dict[str, Any]] = {
@@ -99,7 +99,7 @@ def own_routes(desk: Desk) -> APIRouter:
         if len(asked.source) != len(asked.target):
             counts = f"{len(asked.source)} sources, {len(asked.target)} targets"
             raise RefusedError(422, f"{counts}: give one target for each source")
-        desk.check([*asked.source, *asked.target])
+        desk.check_pairs(asked.source, asked.target)
         pairs = list(zip(asked.source, asked.target, strict=True))
         found = await desk.ask(model, Score(asked.target_language), pairs)
         scores = [
@@ -112,10 +112,7 @@ def own_routes(desk: Desk) -> APIRouter:
         """Show who attends to whom when a target is written from its source."""
         admit(request)
         model = desk.model(asked.model)
-        desk.check([asked.source, asked.target])
-        length, most = len(asked.source) + len(asked.target), desk.limits.attention_characters
-        if length > most:
-            raise RefusedError(413, f"{length:,} characters, attention is shown of {most:,}")
+        desk.check_attention(model, asked.source, asked.target)
         way = Attend(asked.target_language)
         (maps,) = await desk.ask(model, way, [(asked.source, asked.target)])
         bundle = model.translator.bundle
@@ -141,7 +138,7 @@ def own_routes(desk: Desk) -> APIRouter:
         """Find other words at a place of a translation, each with the text it leads to."""
         admit(request)
         model = desk.model(asked.model)
-        desk.check([asked.source, asked.target])
+        desk.check_pairs([asked.source], [asked.target])
         way = Alternatives(asked.position, asked.count, asked.target_language)
         (found,) = await desk.ask(model, way, [(asked.source, asked.target)])
         shown = [

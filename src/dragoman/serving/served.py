@@ -5,12 +5,15 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.translator import Translator
 
 Result = Any  # of the translator's methods, told apart by the way
+_SEARCHES = 3  # of an alternative that is asked for: so many pieces are tried
+_ATTENTION = 20  # its weights take memory until they have been sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +85,32 @@ class Served:
         self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
     ) -> list[Future[Result]]:
         """Ask for something; see ``Batcher.submit``."""
-        sizes = [1 + sum(map(len, (item,) if isinstance(item, str) else item)) for item in items]
-        return self.queue.submit(way, items, sizes)
+        return self.queue.submit(way, items, self.sizes(way, items))
+
+    def sizes(
+        self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
+    ) -> list[int]:
+        """Say how much room items take in the queue: their characters, as often as they cost it."""
+        match way:
+            case Alternatives(count=count):
+                cost = _SEARCHES * count
+            case Attend():
+                cost = _ATTENTION
+            case _:
+                cost = 1
+        texts = ((item,) if isinstance(item, str) else item for item in items)
+        return [cost * (1 + sum(map(len, each))) for each in texts]
+
+    def attention_weights(self, source: str, target: str) -> int:
+        """Count the weights that ``Attend`` gives of a pair, a language tag left out of account."""
+        bundle = self.translator.bundle
+        config, frame = bundle.config, bundle.frame
+        if not isinstance(config, ModelConfig):
+            return 0  # it has none
+        s = len(bundle.source_tokenizer.encode(source)) + frame.source_added
+        t = len(bundle.target_tokenizer.encode(target)) + frame.target_added
+        decoder = (config.decoder_layers or config.layers) * (t * t + s * t)
+        return config.heads * (config.layers * s * s + decoder)
 
     def _work(self, way: Hashable, items: list[Any]) -> list[Result]:
         match way:
