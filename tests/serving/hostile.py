@@ -226,7 +226,6 @@ def strangers(rng: random.Random) -> Iterator[bytes]:
         b"GET /\r\n", b"GET /v1/models\r\n\r\n", b"\r\n\r\n\r\n\r\nx\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET / HTTP/\r\nHost: a\r\n\r\n", b"GET / http/1.1\r\nHost: a\r\n\r\n",
-        b"GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET\t/\tHTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/1.1 x\r\nHost: a\r\n\r\n",
         b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",

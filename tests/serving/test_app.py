@@ -181,6 +181,7 @@ class Slow:
 
     def __init__(self, translator: Translator) -> None:
         self.bundle, self.languages = translator.bundle, translator.languages
+        self.engine = translator.engine
         self._translator = translator
         self.open, self.began = threading.Event(), threading.Event()
         self.seen: list[str] = []

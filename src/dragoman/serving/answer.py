@@ -53,17 +53,8 @@ class Answer:
         await self._begin()
         await self._body(body, message)
 
-    async def refuse(
-        self, status: int, reason: str, wait_seconds: int | None = None, *, more: bool = False
-    ) -> None:
-        """Say why there is no answer; the connection ends with it.
-
-        Args:
-            status: of HTTP.
-            reason: for ``error``.
-            wait_seconds: after which to try again.
-            more: keep the connection until ``end``.
-        """
+    async def refuse(self, status: int, reason: str, wait_seconds: int | None = None) -> None:
+        """Say why there is no answer, and after how long to try again; the connection ends."""
         body = json.dumps({"error": reason}).encode()
         headers = [
             (b"content-type", b"application/json"),
@@ -74,11 +65,7 @@ class Answer:
             headers.append((b"retry-after", b"%d" % wait_seconds))
         self.status = status
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
-
-    async def end(self) -> None:
-        """End a refusal that was sent with ``more``."""
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send({"type": "http.response.body", "body": body})
 
     async def _begin(self) -> None:
         if self._start is not None:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
 from typing import Any
 
 from dragoman.serving.answer import Answer, Message, Send, Unsent
@@ -58,9 +57,7 @@ class Guard:
             seconds = f"{self.limits.body_seconds:g} s"
             await answer.refuse(408, f"the request did not arrive within {seconds}")
         except _UnreadError as error:
-            await answer.refuse(error.status, error.reason, error.wait_seconds, more=True)
-            await self._discard(receive)
-            await answer.end()
+            await answer.refuse(error.status, error.reason, error.wait_seconds)
         else:
             if body is None:
                 return
@@ -81,6 +78,9 @@ class Guard:
             raise _UnreadError(503, reason, 1)
         if scope["http_version"] not in ("1.0", "1.1"):
             raise _UnreadError(400, "HTTP/1.0 and HTTP/1.1 are spoken here")
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or (not hosts and scope["http_version"] == "1.1"):
+            raise _UnreadError(400, f"host: it must stand there once, not {hosts} times")
         if (size := _head_bytes(scope)) > limits.head_bytes:
             reason = f"the head of the request has {size:,} bytes, at most {limits.head_bytes:,}"
             raise _UnreadError(431, reason)
@@ -110,17 +110,6 @@ class Guard:
                 raise _too_large("more", self.limits.body_bytes)
             if not message.get("more_body", False):
                 return bytes(body)
-
-    async def _discard(self, receive: Receive) -> None:
-        """Let the rest of a body come, for some time.
-
-        A connection that is closed while the client still sends is reset, and many clients then
-        report that, and never read why they were refused.
-        """
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self.limits.body_seconds):
-                while (await receive()).get("more_body", False):
-                    await asyncio.sleep(0)  # or what is there already would be read for ever
 
     async def _while_waited_for(
         self, scope: Scope, body: bytes, receive: Receive, send: Send
