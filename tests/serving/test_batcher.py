@@ -128,7 +128,7 @@ def test_an_empty_request_is_done_at_once(gate: Gate) -> None:
 def test_workers_take_batches_side_by_side_each_full_by_size(gate: Gate) -> None:
     batcher: Batcher[str, str] = Batcher(gate, room=100, size=4, workers=2)
     batcher.submit("a", ["1", "2", "3", "4"], [2] * 4)
-    for _ in range(2000):
+    for _ in range(500):
         if len(gate.batches) == 2:  # both are inside, and the gate is shut
             break
         threading.Event().wait(0.01)

@@ -137,6 +137,8 @@ class Batcher(Generic[Item, Result]):
             self._busy += 1
             batch = self._batch()
             self._late.append(len(batch))
+            if self._requests:
+                self._changed.notify()  # another thread, which a submission did not wake
             return batch
 
     def _filled(self) -> bool:
