@@ -123,6 +123,24 @@ def test_a_head_that_is_wrong_is_refused(name: str) -> None:
     assert reason in json.loads(sent[1]["body"])["error"]
 
 
+def test_what_is_asked_in_the_address_reaches_no_log() -> None:
+    asked = {**scope(), "query_string": b"q=geheim"}
+
+    async def run() -> None:
+        coming = iter([part(b"a")])
+
+        async def receive() -> Message:
+            return next(coming, {"type": "http.disconnect"})
+
+        async def send(_: Any) -> None:
+            pass
+
+        await guarded()[0](asked, receive, send)
+
+    asyncio.run(run())
+    assert asked["query_string"] == b""  # uvicorn writes its line from this
+
+
 @pytest.mark.parametrize("body", ["ü".encode("latin-1"), b"a\0b", "{}".encode("utf-16-le")])
 def test_a_body_that_is_no_text_in_utf_8_is_refused(body: bytes) -> None:
     sent = ask(guarded()[0], [part(body)])

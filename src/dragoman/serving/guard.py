@@ -72,7 +72,8 @@ class Guard:
         Raises:
             _UnreadError: it may not.
         """
-        limits, headers = self.limits, dict(scope["headers"])
+        limits, headers, size = self.limits, dict(scope["headers"]), _head_bytes(scope)
+        scope["query_string"] = b""  # which no route reads; a log of paths would hold what is in it
         if self.requests > limits.requests:
             reason = f"{limits.requests:,} requests are being answered; try again in a moment"
             raise _UnreadError(503, reason, 1)
@@ -81,7 +82,7 @@ class Guard:
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         if hosts > 1 or (not hosts and scope["http_version"] == "1.1"):
             raise _UnreadError(400, f"host: it must stand there once, not {hosts} times")
-        if (size := _head_bytes(scope)) > limits.head_bytes:
+        if size > limits.head_bytes:
             reason = f"the head of the request has {size:,} bytes, at most {limits.head_bytes:,}"
             raise _UnreadError(431, reason)
         if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"", b"identity"):

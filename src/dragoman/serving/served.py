@@ -13,6 +13,7 @@ from dragoman.serving.limits import Limits
 from dragoman.translator import Translator
 
 CHARACTERS = 4  # of a piece, about
+SLOTS = 4096  # of a batch where more would be no faster; it cannot be broken off once it has begun
 
 Result = Any  # of the translator's methods, told apart by the way
 _SEARCHES = 3  # of an alternative that is asked for: so many pieces are tried
@@ -78,11 +79,11 @@ class Served:
         self.source_language = source_language
         self.target_languages = tuple(translator.languages) or tuple(target_languages)
         engine = translator.engine
-        tokens = engine.batch_tokens
+        tokens = engine.batch_tokens or SLOTS
         self.queue: Batcher[Any, Result] = Batcher(
             self._work,
             room=limits.waiting_characters,
-            size=None if tokens is None else tokens * CHARACTERS,
+            size=tokens * CHARACTERS,
             workers=engine.workers,
         )
         self._whole = Lock()  # held by what runs the model itself, with all threads of PyTorch
