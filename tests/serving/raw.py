@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.fixtures import tiny_folder
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc: Linux")
 PATIENCE = 30.0  # seconds after which a server counts as hung; a shared machine is slow at times
 
 _PROGRAM = """

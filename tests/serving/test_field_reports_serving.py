@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from dragoman.serving import Limits, Served, make_app
 from dragoman.translator import Translator
 from tests.fixtures import tiny_translator
-from tests.serving.raw import PATIENCE, Running, running
+from tests.serving.raw import PATIENCE, Running, needs_proc, running
 
 TEXT = "der hund schläft ."
 QUICK = {"beam": 1, "max_length": 8}
@@ -176,6 +176,7 @@ def fifty_megabytes(name: str) -> bytes:
     return b"" if name == "asking first" else body
 
 
+@needs_proc
 @pytest.mark.parametrize("name", HUGE)
 def test_fifty_megabytes_are_refused_without_being_kept(name: str, server: Running) -> None:
     assert server.post("/v1/translate", {"text": TEXT, **QUICK}).status == 200

@@ -22,7 +22,7 @@ from dragoman.decoding.fused.room import MOST_VIEWS, Room
 from dragoman.nn import SinusoidalPositions
 from dragoman.serving import Limits, Served, make_app
 from tests.fixtures import encoder_decoder, tiny_translator
-from tests.serving.raw import Reply, Running, request, running
+from tests.serving.raw import Reply, Running, needs_proc, request, running
 
 REQUESTS, WARM, THREADS = 2_000, 1_000, 8
 # 1,000 requests come after the warm-up, so that 6 KB which each leaves behind would be seen. What
@@ -58,6 +58,7 @@ def asked(rng: random.Random) -> tuple[str, dict[str, Any]]:
             return "/v1/translate", {"text": text(60), "beam": beam, "max_length": most}
 
 
+@needs_proc
 def test_memory_is_flat_over_requests_of_any_length_and_clients_that_go_away(
     server: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
