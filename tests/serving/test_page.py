@@ -179,6 +179,7 @@ def test_places_are_counted_in_characters_behind_signs_of_two_units(visit: Visit
     def note(route: Route) -> None:
         asked.append(json.loads(route.request.post_data or ""))
         found = {"word": "cat", "probability": 0.5, "text": "😀😀 the cat", "place": 7}
+        found["token_ids"] = [4, 2]
         route.fulfill(json={"model": "one", "alternatives": [found]})
 
     page.route("**/v1/alternatives", note)

@@ -191,7 +191,10 @@ def other_script_visit(browser: Browser, address: str, source: str, target: str)
     answer = {
         "model": "m",
         "source_pieces": [*pieces[source], "</s>"],
+        "note": "",
         "target_pieces": ["<s>", *pieces[target]],
+        "written_pieces": [*pieces[target], "</s>"],
+        "written_spans": [*spans(target), None],
         "source_spans": [*spans(source), None],
         "target_spans": [None, *spans(target)],
         "cross": [[cross.tolist()]],

@@ -9,7 +9,7 @@ from dragoman.errors import DragomanError
 from dragoman.serving.batcher import OverloadedError, StoppedError
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
-from dragoman.serving.served import Alternatives, Attend, Score, Served, Translate
+from dragoman.serving.served import Served, Way
 from dragoman.serving.visitors import Visitors
 
 
@@ -86,9 +86,7 @@ class Desk:
             raise RefusedError(422, f"beam: {beam} is more than {limits.beam}")
         self.metrics.characters.inc(sum(map(len, texts)))
 
-    def submit(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Any]]:
+    def submit(self, model: Served, way: Way, items: Sequence[Any]) -> list[Future[Any]]:
         """Put a request into the queue of a model.
 
         Raises:
@@ -103,9 +101,7 @@ class Desk:
         except StoppedError:
             raise RefusedError(503, "the server is stopping", wait_seconds=5) from None
 
-    async def ask(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Any]:
+    async def ask(self, model: Served, way: Way, items: Sequence[Any]) -> list[Any]:
         """Get the answers to a request, in order.
 
         Raises:

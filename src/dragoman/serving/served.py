@@ -5,10 +5,16 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.nn import EncoderDecoder
+from dragoman.nn import EncoderDecoder, LinearAttention
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
-from dragoman.translator import Translator
+from dragoman.translator import (
+    AlignedPair,
+    Aligner,
+    Translator,
+    attention_of_ids,
+    language_tag,
+)
 
 Result = Any  # of the translator's methods, told apart by the way
 
@@ -34,9 +40,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Show the attention of pairs."""
-
-    target_language: str | None = None
+    """Show the attention of pairs: ids that are read, and ids that are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,16 @@ class Alternatives:
     position: int
     count: int
     target_language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Weigh the words of pairs against each other."""
+
+    target_language: str | None = None
+
+
+Way = Translate | Score | Attend | Alternatives | Align
 
 
 class Served:
@@ -76,14 +90,13 @@ class Served:
     @property
     def shows_attention(self) -> bool:
         """Whether the model forms attention weights that can be shown."""
-        return isinstance(self.translator.bundle.model, EncoderDecoder)
+        model = self.translator.bundle.model
+        linear = any(isinstance(module, LinearAttention) for module in model.modules())
+        return isinstance(model, EncoderDecoder) and not linear
 
-    def submit(
-        self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Result]]:
+    def submit(self, way: Way, items: Sequence[Any]) -> list[Future[Result]]:
         """Ask for something; see ``Batcher.submit``."""
-        sizes = [1 + sum(map(len, (item,) if isinstance(item, str) else item)) for item in items]
-        return self.queue.submit(way, items, sizes)
+        return self.queue.submit(way, items, [1 + _size(item) for item in items])
 
     def _work(self, way: Hashable, items: list[Any]) -> list[Result]:
         match way:
@@ -92,11 +105,15 @@ class Served:
             case Score(target_language=language):
                 sources, targets = zip(*items, strict=True)
                 return [*self.translator.score(sources, targets, target_language=language)]
-            case Attend(target_language=language):
-                sources, targets = zip(*items, strict=True)
-                return self.translator.attention(sources, targets, target_language=language)
+            case Attend():
+                bundle = self.translator.bundle
+                return [attention_of_ids(bundle, source, target) for source, target in items]
             case Alternatives():
                 return [self._alternatives(way, *item) for item in items]
+            case Align(target_language=language):
+                bundle, limit = self.translator.bundle, self.translator.source_limit
+                lead = language_tag(bundle.source_tokenizer, language)
+                return Aligner(bundle, lead, limit).align(items)
             case _:
                 raise TypeError(f"{way!r} is no way to ask")
 
@@ -106,3 +123,10 @@ class Served:
         return self.translator.alternatives(
             source, target, position, way.count, target_language=language
         )
+
+
+def _size(item: Any) -> int:
+    """Count the characters, or ids, of what is asked for."""
+    if isinstance(item, AlignedPair):
+        return len(item.source) + len(item.target)
+    return len(item) if isinstance(item, str) else sum(map(len, item))
