@@ -145,7 +145,7 @@ def line(source: str, target: str, **changes: Any) -> str:
     hypothesis |= {"length_penalty": 1.8, "tokens": tokens, "token_log_probs": []}
     hypothesis |= {"token_ids": ids}
     hypothesis |= {"truncated": "truncated" in changes.get("flags", [])}
-    shown = {"source": source, "before": "", "after": "", "text": target, "error": ""}
+    shown = {"source": source, "gap": "", "before": "", "after": "", "text": target, "error": ""}
     shown |= {"hypotheses": [hypothesis], "copied": False, "flags": [], "parts": 1}
     shown |= {"source_ids": [[4]]}
     return json.dumps(shown | changes) + "\n"

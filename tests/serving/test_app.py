@@ -72,6 +72,13 @@ def test_a_long_text_comes_sentence_by_sentence_and_loses_nothing(
     ]
     for line in lines:
         assert line["text"] == translator.translate([line["source"]], beam=1)[0].text
+    asked = {"text": "狗睡觉。猫喝奶。\n人读书。", "stream": True, "beam": 1, "max_length": 5}
+    touching = client.post("/v1/translate", json=asked).text.splitlines()
+    (found,) = translator.translate([asked["text"]], beam=1, max_length=5, sentences=True)
+    parts = [json.loads(line) for line in touching]
+    assert len(parts) == 3
+    whole = "".join(p["gap"] + p["before"] + p["text"] + p["after"] for p in parts)
+    assert whole == found.text
 
 
 def test_scores_are_those_of_the_translator(client: TestClient, translator: Translator) -> None:

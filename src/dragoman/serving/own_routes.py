@@ -29,7 +29,7 @@ from dragoman.serving.messages import (
     TranslateResponse,
 )
 from dragoman.serving.served import Alternatives, Attend, Score, Translate
-from dragoman.translator import Candidate, Translation, split_sentences, trimmed
+from dragoman.translator import Candidate, Translation, gap, split_sentences, trimmed
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
@@ -176,14 +176,19 @@ async def _stream(
 ) -> AsyncIterator[bytes]:
     """Give a line for each sentence, in order, as soon as it is translated.
 
-    ``before`` and ``after`` are the white space around it: all lines' ``before + text + after``,
+    ``before`` and ``after`` are the white space around it, and ``gap`` is what goes in front where
+    sentences touched and their translations must not: all lines' ``gap + before + text + after``,
     one behind the other, are the translation of the whole.
     """
+    done = ""
     try:
         for (before, sentence, after), future in zip(cut, futures, strict=True):
             (found,) = await desk.answers([future])
             shown = _translated(found, alpha).model_dump()
-            yield _line({"source": sentence, "before": before, "after": after, **shown})
+            apart = "" if before else gap(done, found.text)
+            done = f"{found.text}{after}"
+            around = {"gap": apart, "before": before, "after": after}
+            yield _line({"source": sentence, **around, **shown})
     except RefusedError as error:
         yield _line({"error": error.reason})
     finally:

@@ -25,7 +25,7 @@ from dragoman.translator.markup import (
 )
 from dragoman.translator.minimum_risk import expected_utilities, least_risk
 from dragoman.translator.piece_spans import Span, piece_spans
-from dragoman.translator.planning import TooLong
+from dragoman.translator.planning import TooLong, gap
 from dragoman.translator.scoring import (
     CorpusScore,
     ScoredPair,
@@ -70,6 +70,7 @@ __all__ = [
     "expected_utilities",
     "explanation",
     "flags_of",
+    "gap",
     "has_letters",
     "join_models",
     "language_tag",
