@@ -185,7 +185,7 @@ class Slow:
 
     def __init__(self, translator: Translator) -> None:
         self.bundle, self.languages = translator.bundle, translator.languages
-        self._translator = translator
+        self._translator, self.engine = translator, translator.engine
         self.open, self.began = threading.Event(), threading.Event()
         self.seen: list[str] = []
 

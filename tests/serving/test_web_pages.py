@@ -131,7 +131,7 @@ class Gate:
 
     def __init__(self, translator: Translator) -> None:
         self.bundle, self.languages = translator.bundle, translator.languages
-        self.source_limit = translator.source_limit
+        self.source_limit, self.engine = translator.source_limit, translator.engine
         self._translator = translator
         self.open, self.began = threading.Event(), threading.Event()
         self.together: list[list[str]] = []
