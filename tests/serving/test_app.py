@@ -1,3 +1,5 @@
+import asyncio
+import gc
 import json
 import threading
 from collections.abc import Iterator
@@ -10,6 +12,9 @@ pytest.importorskip("fastapi", reason="needs fastapi: the extra serve")
 from starlette.testclient import TestClient
 
 from dragoman.serving import Limits, Served, make_app
+from dragoman.serving.desk import Desk
+from dragoman.serving.served import Translate
+from dragoman.serving.visitors import Visitors
 from dragoman.translator import Translator
 from tests.fixtures import tiny_translator
 
@@ -206,6 +211,28 @@ def test_what_is_not_done_in_time_is_given_up_and_left_undone(translator: Transl
         queue = client.app.state.desk.models["tiny"].queue  # type: ignore[attr-defined]  # ours
         assert queue.stop(20)
     assert slow.seen == TEXTS[:1]  # the second had not begun
+
+
+def test_who_leaves_before_the_answer_is_not_complained_of(translator: Translator) -> None:
+    slow: Any = Slow(translator)
+    served = Served("tiny", slow, Limits())
+    desk, said = Desk([served], Limits(), Visitors((), None)), list[Any]()
+
+    async def leave() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+        asking = asyncio.ensure_future(desk.ask(served, Translate(), TEXTS))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        del asking
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    slow.open.set()
+    assert served.queue.stop(20)
+    assert said == []
 
 
 def test_what_finds_no_room_is_refused_at_once(translator: Translator) -> None:

@@ -116,9 +116,9 @@ class Desk:
             RefusedError: it cannot be done, or not in time.
         """
         seconds = self.limits.seconds
-        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            async with asyncio.timeout(seconds):
+                return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except TimeoutError:
             raise RefusedError(
                 503, f"not done within {seconds:g} s; send less, or try again", wait_seconds=seconds
