@@ -9,7 +9,7 @@ from dragoman.errors import DragomanError
 from dragoman.serving.batcher import OverloadedError, StoppedError
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
-from dragoman.serving.served import Alternatives, Attend, Score, Served, Translate
+from dragoman.serving.served import Served, Way
 from dragoman.serving.visitors import Visitors
 
 
@@ -100,22 +100,19 @@ class Desk:
                     413, f"pair {number}: {length:,} characters, at most {most:,}; send it in parts"
                 )
 
-    def check_attention(self, model: Served, source: str, target: str) -> None:
-        """See that the attention of a pair is within the limits.
+    def check_attention(self, model: Served, source: int, target: int) -> None:
+        """See that the attention of a pair of so many pieces is within the limits.
 
         Raises:
             RefusedError: it is too much.
         """
-        self.check_pairs([source], [target])
         weights, most = model.attention_weights(source, target), self.limits.attention_weights
         if weights > most:
             raise RefusedError(
                 413, f"{weights:,} weights of attention, at most {most:,}; ask for shorter texts"
             )
 
-    def submit(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Any]]:
+    def submit(self, model: Served, way: Way, items: Sequence[Any]) -> list[Future[Any]]:
         """Put a request into the queue of a model.
 
         Raises:
@@ -133,9 +130,7 @@ class Desk:
         except StoppedError:
             raise RefusedError(503, "the server is stopping", wait_seconds=5) from None
 
-    async def ask(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Any]:
+    async def ask(self, model: Served, way: Way, items: Sequence[Any]) -> list[Any]:
         """Get the answers to a request, in order.
 
         Raises:
@@ -150,9 +145,9 @@ class Desk:
             RefusedError: it cannot be done, or not in time.
         """
         seconds = self.limits.seconds
-        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            async with asyncio.timeout(seconds):
+                return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except TimeoutError:
             raise RefusedError(
                 503, f"not done within {seconds:g} s; send less, or try again", wait_seconds=seconds

@@ -7,10 +7,16 @@ from threading import Lock
 from typing import Any
 
 from dragoman.models import ModelConfig
-from dragoman.nn import EncoderDecoder
+from dragoman.nn import EncoderDecoder, LinearAttention
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
-from dragoman.translator import Translator
+from dragoman.translator import (
+    AlignedPair,
+    Aligner,
+    Translator,
+    attention_of_ids,
+    language_tag,
+)
 
 CHARACTERS = 4  # of a piece, about
 SLOTS = 4096  # of a batch where more would be no faster; it cannot be broken off once it has begun
@@ -41,9 +47,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Show the attention of pairs."""
-
-    target_language: str | None = None
+    """Show the attention of pairs: ids that are read, and ids that are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,16 @@ class Alternatives:
     position: int
     count: int
     target_language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Weigh the words of pairs against each other."""
+
+    target_language: str | None = None
+
+
+Way = Translate | Score | Attend | Alternatives | Align
 
 
 class Served:
@@ -91,18 +105,16 @@ class Served:
     @property
     def shows_attention(self) -> bool:
         """Whether the model forms attention weights that can be shown."""
-        return isinstance(self.translator.bundle.model, EncoderDecoder)
+        model = self.translator.bundle.model
+        linear = any(isinstance(module, LinearAttention) for module in model.modules())
+        return isinstance(model, EncoderDecoder) and not linear
 
-    def submit(
-        self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Result]]:
+    def submit(self, way: Way, items: Sequence[Any]) -> list[Future[Result]]:
         """Ask for something; see ``Batcher.submit``."""
         return self.queue.submit(way, items, self.sizes(way, items))
 
-    def sizes(
-        self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[int]:
-        """Say how much room items take in the queue: their characters, as often as they cost it."""
+    def sizes(self, way: Way, items: Sequence[Any]) -> list[int]:
+        """Say how much room items take in the queue: characters or ids, as often as they cost."""
         match way:
             case Alternatives(count=count):
                 cost = _SEARCHES * count
@@ -110,17 +122,15 @@ class Served:
                 cost = _ATTENTION
             case _:
                 cost = 1
-        texts = ((item,) if isinstance(item, str) else item for item in items)
-        return [cost * (1 + sum(map(len, each))) for each in texts]
+        return [cost * (1 + _size(item)) for item in items]
 
-    def attention_weights(self, source: str, target: str) -> int:
-        """Count the weights that ``Attend`` gives of a pair, a language tag left out of account."""
+    def attention_weights(self, source: int, target: int) -> int:
+        """Count the weights that ``Attend`` gives of so many bare pieces read and written."""
         bundle = self.translator.bundle
         config, frame = bundle.config, bundle.frame
         if not isinstance(config, ModelConfig):
             return 0  # it has none
-        s = len(bundle.source_tokenizer.encode(source)) + frame.source_added
-        t = len(bundle.target_tokenizer.encode(target)) + frame.target_added
+        s, t = source + frame.source_added, target + frame.target_added
         decoder = (config.decoder_layers or config.layers) * (t * t + s * t)
         return config.heads * (config.layers * s * s + decoder)
 
@@ -135,11 +145,15 @@ class Served:
             case Score(target_language=language):
                 sources, targets = zip(*items, strict=True)
                 return [*self.translator.score(sources, targets, target_language=language)]
-            case Attend(target_language=language):
-                sources, targets = zip(*items, strict=True)
-                return self.translator.attention(sources, targets, target_language=language)
+            case Attend():
+                bundle = self.translator.bundle
+                return [attention_of_ids(bundle, source, target) for source, target in items]
             case Alternatives():
                 return [self._alternatives(way, *item) for item in items]
+            case Align(target_language=language):
+                bundle, limit = self.translator.bundle, self.translator.source_limit
+                lead = language_tag(bundle.source_tokenizer, language)
+                return Aligner(bundle, lead, limit).align(items)
             case _:
                 raise TypeError(f"{way!r} is no way to ask")
 
@@ -149,3 +163,10 @@ class Served:
         return self.translator.alternatives(
             source, target, position, way.count, target_language=language
         )
+
+
+def _size(item: Any) -> int:
+    """Count the characters, or ids, of what is asked for."""
+    if isinstance(item, AlignedPair):
+        return len(item.source) + len(item.target)
+    return len(item) if isinstance(item, str) else sum(map(len, item))
