@@ -52,7 +52,7 @@ _FIELDS = {
     "sentences": ["null", "0", "1", '"true"'],
     "stream": ["null", "0", "1", '"true"'],
     "alternatives": ["null", '"a"', "1.5", "-1"],
-    "format": ["null", "5", '"html"', '"xml"', '["text"]'],
+    "format": ["5", '"xml"', '["text"]'],
     "model": ["5", '"other"', '"../../etc/passwd"', '["de-en"]'],
     "target_language": ["5", '"fr"', '["en"]'],
 }
