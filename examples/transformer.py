@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from dragoman import nn  # the parts of the Transformer; torch.nn has the same name
-from dragoman.training import smoothed_cross_entropy
+from dragoman.training import inverse_sqrt, smoothed_cross_entropy
 
 PADDING, START, END = 0, 1, 2
 LETTERS = "abcdefghij"  # ids 3 to 12
@@ -91,16 +91,17 @@ def shift(target: Tensor) -> Tensor:
 
 
 def train(model: nn.EncoderDecoder, updates: int, rng: torch.Generator) -> None:
-    """Section 5: guess every next letter at once, and become less surprised by the right ones."""
-    adam = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98), eps=1e-9)
+    """Section 5: guess every next letter at once, and be less surprised by the right ones."""
+    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     for update in range(1, updates + 1):
+        adam.param_groups[0]["lr"] = inverse_sqrt(update, d_model=D, warmup=100, factor=0.3)
         source, target = draw_words(64, rng)
         scores = model(source, shift(target))  # (B, T, V)
         loss = smoothed_cross_entropy(scores, target, smoothing=0.1, padding=PADDING)
         adam.zero_grad()
         loss.backward()
         adam.step()
-        if update % (updates // 4) == 0:
+        if update % (updates // 5) == 0:
             print(f"              update {update:3}: loss {loss.item():.3f} nats a letter")
 
 
@@ -121,24 +122,23 @@ def spell(ids: Tensor) -> str:
 
 
 def shape(x: Tensor) -> tuple[int, ...]:
-    """Say the shape of a tensor as plain numbers."""
+    """Say a shape in plain numbers."""
     return tuple(x.shape)
 
 
-def main(updates: int = 400) -> float:
+def main(updates: int = 500) -> float:
     """Go through all steps; give the share in [0, 1] of new words that come out right."""
     rng = torch.manual_seed(1)
-    step_1_attention()
-    step_2_heads()
-    step_3_layers()
+    for step in (step_1_attention, step_2_heads, step_3_layers):
+        step()
     model, (source, target) = build(), draw_words(2, rng)
-    scores = model(source, shift(target))
     weights = sum(x.numel() for x in model.parameters())
-    print(f"4. model      {shape(source)}, {shape(target)} -> {shape(scores)}; {weights:,} weights")
+    print(f"4. model      {shape(source)}, {shape(target)} -> ", end="")
+    print(f"{shape(model(source, shift(target)))}; {weights:,} weights")
     print("5. training   64 words an update, drawn anew each time")
     train(model, updates, rng)
     source, target = draw_words(500, rng, shortest=LONGEST)  # of 10⁸, nearly all of them unseen
-    right, found = [[spell(ids) for ids in x] for x in (target, write(model, source))]
+    right, found = (list(map(spell, x)) for x in (target, write(model, source)))
     print("6. writing    " + ", ".join(f"{spell(source[i])} -> {found[i]}" for i in range(3)))
     share = sum(map(str.__eq__, found, right)) / len(right)
     print(f"              {share:.1%} of {len(right)} words of {LONGEST} letters come out reversed")
