@@ -80,10 +80,8 @@ def test_weights_of_the_papers_models_stand_beside_what_the_paper_prints(
 ) -> None:
     out = printed(capsys, paper_recipe(name), "--hardware", "p100:8")
     assert weights(out) == expected
-    assert (
-        f"# paper       table 3 prints {paper} million weights for this size; docs/guides/paper"
-        in out
-    )
+    said = f"# paper       table 3 prints {paper} million for this size, English to German; docs/"
+    assert said in out
     assert {"en-de-base": 63_045_632, "en-de-big": 214_171_648}.get(name, expected) == expected
 
 

@@ -122,12 +122,18 @@ def command(path: Path, verb: str) -> list[str]:
     return str(line).split()
 
 
+def with_text(project: Path, name: str) -> Path:
+    """Put a recipe into the folder, and fetch its text as its head says."""
+    path = paper_recipe(name)
+    shutil.copy(path, project / "recipes")
+    assert main(command(path, "get")) == 0
+    return path
+
+
 def test_the_commands_of_a_recipe_work_in_two_processes(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = paper_recipe("en-de-base")
-    shutil.copy(path, project / "recipes")
-    assert main(command(path, "get")) == 0
+    path = with_text(project, "en-de-base")
     done = subprocess.run(
         torchrun(2, "dragoman", *command(path, "train"), *SETTINGS),
         cwd=project,
@@ -155,9 +161,7 @@ def test_the_commands_of_a_recipe_work_in_two_processes(
 def test_the_big_french_model_averages_twenty_and_has_word_pieces(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = paper_recipe("en-fr-big")
-    shutil.copy(path, project / "recipes")
-    assert main(command(path, "get")) == 0
+    path = with_text(project, "en-fr-big")
     more = ["--set", "training.steps=22", "--set", "validation.every=22"]
     assert main([*command(path, "train"), *SETTINGS, *more]) == 0
     assert "average of the last 20 checkpoints" in capsys.readouterr().err

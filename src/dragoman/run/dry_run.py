@@ -49,8 +49,8 @@ class DryRun:
             return [f"memory, time and cost are not known: {self.unplanned}"]
         lines = self.report.lines()
         if self.printed is not None:
-            size = f"paper       table 3 prints {self.printed} million weights for this size;"
-            lines.insert(1, f"{size} docs/guides/paper.md says why")
+            size = f"table 3 prints {self.printed} million for this size, English to German"
+            lines.insert(1, f"paper       {size}; docs/guides/paper.md says why")
         if self.report.steps is None:
             lines += [
                 "",
