@@ -67,7 +67,10 @@ def evaluate(
     ] = 256,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Of bleu, chrf, ter, exact, wer; comma between. bleu,chrf unless given."),
+        typer.Option(
+            help="Of bleu, chrf, ter, exact, wer, and the paper's paper-bleu-de, paper-bleu-fr; "
+            "comma between. bleu,chrf unless given."
+        ),
     ] = None,
     alternatives: Annotated[
         bool, typer.Option(help="Lines of the same source are one item; exact,wer.")

@@ -21,14 +21,25 @@ from dragoman.evaluation.metrics import (
     lower_is_better,
     token_bleu,
 )
+from dragoman.evaluation.paper_bleu import (
+    NOT_COMPARABLE,
+    PAPER_METRICS,
+    PaperBleu,
+    PaperMetric,
+    split_compounds,
+)
 from dragoman.evaluation.scoring import TargetScore, perplexity, score_targets, target_log_probs
 from dragoman.evaluation.validation import Validation, Validator
 
 __all__ = [
     "DRAWS",
     "METRICS",
+    "NOT_COMPARABLE",
+    "PAPER_METRICS",
     "ErrorRate",
     "MetricName",
+    "PaperBleu",
+    "PaperMetric",
     "Score",
     "TargetScore",
     "TokenBleu",
@@ -47,6 +58,7 @@ __all__ = [
     "perplexity",
     "resampled_bleu",
     "score_targets",
+    "split_compounds",
     "target_log_probs",
     "token_bleu",
     "validate_classes",
