@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         explanation,
         mean_log_prob,
         one_line,
+        parse,
         read_glossary,
         score_pairs,
         translate_fragments,
@@ -117,6 +118,7 @@ _HOMES = {
     "measure": "dragoman.run",
     "one_line": "dragoman.translator",
     "open_corpus": "dragoman.data",
+    "parse": "dragoman.translator",
     "quickstart_recipe": "dragoman.run",
     "quickstart_results": "dragoman.run",
     "read_aligned": "dragoman.data",
@@ -142,6 +144,7 @@ _FOLDERS = (
     "nn",
     "tokenization",
     "training",
+    "trees",
 )
 
 __all__ = [
@@ -190,6 +193,7 @@ __all__ = [
     "measure",
     "one_line",
     "open_corpus",
+    "parse",
     "quickstart_recipe",
     "quickstart_results",
     "read_aligned",

@@ -25,6 +25,7 @@ from dragoman.cli.options import (
     Groups,
     Json,
     LengthPenalty,
+    MaxExtra,
     MaxLength,
     MinLength,
     ModelFolder,
@@ -68,8 +69,8 @@ def evaluate(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Of bleu, chrf, ter, exact, wer, and the paper's paper-bleu-de, paper-bleu-fr; "
-            "comma between. bleu,chrf unless given."
+            help="Of bleu, chrf, ter, exact, wer, brackets, and the paper's paper-bleu-de, "
+            "paper-bleu-fr; comma between. bleu,chrf unless given."
         ),
     ] = None,
     alternatives: Annotated[
@@ -81,6 +82,7 @@ def evaluate(
     beam: Beam = 4,
     alpha: Alpha = 0.6,
     max_length: MaxLength = None,
+    max_extra: MaxExtra = 50,
     length_penalty: LengthPenalty = "paper",
     word_reward: WordReward = 0.0,
     coverage: Coverage = 0.0,
@@ -112,6 +114,7 @@ def evaluate(
         "beam": beam,
         "alpha": alpha,
         "max_length": max_length,
+        "max_extra": max_extra,
         "length_penalty": length_penalty,
         "word_reward": word_reward,
         "coverage": coverage,

@@ -7,6 +7,7 @@ from dragoman.evaluation.bootstrap import (
     paired_p_value,
     resampled_bleu,
 )
+from dragoman.evaluation.brackets import TokensScore, score_tokens
 from dragoman.evaluation.chrf_table import chrf_table
 from dragoman.evaluation.error_rate import ErrorRate, edit_distance, error_rate
 from dragoman.evaluation.language import validate_classes, validate_language, validate_masked
@@ -43,6 +44,7 @@ __all__ = [
     "Score",
     "TargetScore",
     "TokenBleu",
+    "TokensScore",
     "Validation",
     "Validator",
     "bleu_statistics",
@@ -58,6 +60,7 @@ __all__ = [
     "perplexity",
     "resampled_bleu",
     "score_targets",
+    "score_tokens",
     "split_compounds",
     "target_log_probs",
     "token_bleu",

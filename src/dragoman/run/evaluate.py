@@ -88,8 +88,8 @@ def evaluate(
     Args:
         translator: a loaded model.
         corpus: source and reference, raw text.
-        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``, and the paper's BLEU,
-            ``paper-bleu-de`` or ``paper-bleu-fr`` (see ``PaperBleu``).
+        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``, ``brackets``, and the paper's
+            BLEU, ``paper-bleu-de`` or ``paper-bleu-fr`` (see ``PaperBleu``).
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
         banned_words: text that no translation holds, as in ``Translator.translate``.

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 
 from dragoman.serving.desk import RefusedError
+from dragoman.serving.guard import QUERY
 
 FORM, FILES = "application/x-www-form-urlencoded", "multipart/form-data"
 
@@ -27,7 +28,7 @@ async def read_request(request: Request) -> dict[str, Any]:
     try:
         if kind in (FORM, FILES) or not body:
             fields = _parts(stated, body) if kind == FILES else _pairs(body.decode("ascii"))
-            fields |= _pairs(request.url.query)
+            fields |= _pairs(request.scope[QUERY].decode("ascii"))
             return {name: _lines(value) for name, value in fields.items()}
         if kind not in ("application/json", ""):
             raise RefusedError(400, f"content-type: {kind[:80]!r} is neither JSON nor a form")

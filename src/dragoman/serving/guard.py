@@ -12,6 +12,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+QUERY = "dragoman.query"  # of a scope: what stood behind the path
+
 
 class Guard:
     """Reads the body of a request whole, within bounds, before a route sees it.
@@ -73,7 +75,8 @@ class Guard:
             _UnreadError: it may not.
         """
         limits, headers, size = self.limits, dict(scope["headers"]), _head_bytes(scope)
-        scope["query_string"] = b""  # which no route reads; a log of paths would hold what is in it
+        # A log of paths would hold what stands behind them; who reads it finds it elsewhere.
+        scope[QUERY], scope["query_string"] = scope["query_string"], b""
         if self.requests > limits.requests:
             reason = f"{limits.requests:,} requests are being answered; try again in a moment"
             raise _UnreadError(503, reason, 1)

@@ -24,6 +24,7 @@ from dragoman.translator.markup import (
     translate_marked,
 )
 from dragoman.translator.minimum_risk import expected_utilities, least_risk
+from dragoman.translator.parsing import PARSING, parse
 from dragoman.translator.piece_spans import Span, piece_spans
 from dragoman.translator.planning import TooLong, gap
 from dragoman.translator.scoring import (
@@ -42,6 +43,7 @@ from dragoman.translator.word_alignment import Link, WordAlignment
 
 __all__ = [
     "FLAGS",
+    "PARSING",
     "SOURCE_LIMIT",
     "AlignedPair",
     "Aligner",
@@ -78,6 +80,7 @@ __all__ = [
     "mean_log_prob",
     "measure_heads",
     "one_line",
+    "parse",
     "piece_spans",
     "read_glossary",
     "score_pairs",
