@@ -32,10 +32,23 @@ def test_auto_is_bf16_where_there_are_units_for_it_and_float32_is_never_tf32() -
         known["p100"].format_for("bf16")
 
 
-def test_every_figure_has_a_source_and_a_sensible_size() -> None:
+def test_every_figure_has_a_source_and_a_second_place_that_confirms_it() -> None:
     for device in devices().values():
         assert device.source
         assert device.utilization_source
+        assert set(device.confirmed) == {"memory", "bandwidth", "link", *device.peak}
+        assert all(device.confirmed.values())
+
+
+def test_figures_have_a_sensible_size() -> None:
+    for device in devices().values():
+        assert device.utilization is not None
         assert 0 < device.utilization < 1
         assert device.reserved < device.memory
+        assert device.link < device.bandwidth
         assert device.peak["fp32"] <= device.peak.get("tf32", 1e99)
+
+
+def test_this_machines_processor_has_no_figures_but_can_be_named() -> None:
+    assert parse_hardware("cpu:2") == ("cpu", 2)
+    assert "cpu" not in devices()

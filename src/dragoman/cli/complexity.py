@@ -23,6 +23,9 @@ def inspect_complexity(
         bool,
         typer.Option("--measure", help="Time our layers too: n / 4 to 4 n, and the crossover."),
     ] = False,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Sequences that go through together when measured.")
+    ] = 1,
     output: Annotated[
         Path | None, typer.Option(help="Picture, PNG; none unless given; extra plot.")
     ] = None,
@@ -47,12 +50,15 @@ def inspect_complexity(
         found = Complexity(
             n,
             sizes,
-            list(measure_layers(sizes, lengths)),
+            list(measure_layers(sizes, lengths, batch=batch)),
             [
-                measure_crossing(LayerSizes(d=width, k=k, r=r, heads=heads), against=kind)
-                for kind in ("recurrent", "recurrent, LSTM")
+                measure_crossing(
+                    LayerSizes(d=width, k=k, r=r, heads=heads), against=kind, batch=batch
+                )
+                for kind in ("recurrent", "recurrent, LSTM", "convolutional")
                 for width in widths
             ],
+            batch,
         )
     with lines_out(None) as write:
         for line in [json.dumps(found.summary())] if json_output else found.lines():

@@ -61,7 +61,7 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
-from dragoman.inspection.devices import Device, Format, devices, parse_hardware
+from dragoman.inspection.devices import PROCESSOR, Device, Format, devices, parse_hardware
 from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
 from dragoman.inspection.head_importance import (
     Head,
@@ -78,11 +78,13 @@ from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_m
 from dragoman.inspection.model_picture import draw_shape
 from dragoman.inspection.model_shape import Block, Stack, model_stacks, stack_lines
 from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
+from dragoman.inspection.paper_runs import PaperRun, paper_run
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
 from dragoman.inspection.plan import (
     Memory,
     Plan,
+    Product,
     Scaling,
     UpdateTime,
     Workload,
@@ -103,6 +105,7 @@ from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
 
 __all__ = [
+    "PROCESSOR",
     "ActivationCurve",
     "AttentionKind",
     "AttentionMaps",
@@ -130,11 +133,13 @@ __all__ = [
     "Memory",
     "NamedMask",
     "Neighbour",
+    "PaperRun",
     "ParameterCount",
     "PartCount",
     "Plan",
     "PlanReport",
     "PositionView",
+    "Product",
     "Rates",
     "RecurrentKind",
     "RunHistory",
@@ -188,6 +193,7 @@ __all__ = [
     "model_masks",
     "model_stacks",
     "nearest_pieces",
+    "paper_run",
     "parse_hardware",
     "part_counts",
     "piece_labels",

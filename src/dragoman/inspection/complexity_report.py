@@ -26,7 +26,7 @@ _STYLES = (  # colours of Okabe and Ito (2008); dash and marker tell lines apart
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLayer:
-    """One training pass of one layer over one sequence.
+    """One training pass of one layer over a batch of sequences.
 
     Args:
         name: of the kind of layer.
@@ -67,12 +67,14 @@ class Complexity:
         sizes: of the layers.
         measured: none unless asked.
         crossed: measured for several widths; none unless asked.
+        batch: sequences that went through together when measured.
     """
 
     n: int
     sizes: LayerSizes
     measured: Sequence[MeasuredLayer] = ()
     crossed: Sequence[MeasuredCrossing] = ()
+    batch: int = 1
 
     def lines(self) -> list[str]:
         """Say it for people."""
@@ -88,7 +90,8 @@ class Complexity:
             lines += ["", *_table(_grid("memory, MiB", self.measured, _mebibytes))]
             lines += [
                 "",
-                "one sequence forward and backward in float32; memory beside the weights",
+                f"{_sequences(self.batch)} forward and backward in float32; memory beside the "
+                "weights",
                 "our restricted self-attention forms all n² scores, and hides those too far away",
             ]
         lines += ["", *self._crossings()]
@@ -112,6 +115,7 @@ class Complexity:
         return {
             "n": self.n,
             **asdict(self.sizes),
+            "batch": self.batch,
             "layers": rows,
             "crossings": [asdict(one) for one in crossings(self.sizes)],
             "measured": [asdict(one) for one in self.measured],
@@ -142,20 +146,27 @@ class Complexity:
             rows.append([f"  {one.name}", _limit(one.terms), _limit(one.multiplications)])
         lines = _table(rows)
         if self.crossed:
-            rows = [["self-attention is faster while n is below", "by table 1", "measured"]]
+            rows = [["self-attention is faster while n is below", "table 1", "multiplied", "timed"]]
             for one in self.crossed:
                 found = f"above {one.longest:,}" if one.n is None else f"{one.n:,.0f}"
-                terms = _limit(crossing_at(self.sizes, one.d, one.name))
-                rows.append([f"  d {one.d:,}, {one.name}", terms, found])
+                terms, counted = crossings_at(self.sizes, one.d, one.name)
+                rows.append([f"  d {one.d:,}, {one.name}", _limit(terms), _limit(counted), found])
             lines += ["", *_table(rows)]
         return lines
 
 
-def crossing_at(sizes: LayerSizes, d: int, name: str) -> int | None:
-    """Say by table 1 from which n on self-attention costs as much as a kind of layer at width d."""
+def crossings_at(sizes: LayerSizes, d: int, name: str) -> tuple[int | None, int | None]:
+    """Say from which n on self-attention costs as much as a kind of layer at width d.
+
+    Returns:
+        By the terms of table 1, and by multiplications; 1 is always, None never.
+    """
     attention, *others = layer_kinds(replace(sizes, d=d, heads=1))
     other = next(kind for kind in others if kind.name == name)
-    return crossing(lambda n: attention.cost(n).per_layer, lambda n: other.cost(n).per_layer)
+    return (
+        crossing(lambda n: attention.cost(n).per_layer, lambda n: other.cost(n).per_layer),
+        crossing(attention.multiplications, other.multiplications),
+    )
 
 
 def draw_complexity(found: Complexity, path: Path) -> None:
@@ -198,7 +209,7 @@ def _draw_measured(axes: Any, found: Complexity) -> None:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("n, positions")
     axes.set_ylabel("milliseconds, forward and backward")
-    axes.set_title(f"measured, d = {found.sizes.d:,}", fontsize=10)
+    axes.set_title(f"measured, d = {found.sizes.d:,}, {_sequences(found.batch)}", fontsize=10)
 
 
 def _draw_terms(axes: Any, found: Complexity) -> None:
@@ -215,36 +226,46 @@ def _draw_terms(axes: Any, found: Complexity) -> None:
 
 def _draw_crossings(axes: Any, found: Complexity) -> None:
     widths = sorted({one.d for one in found.crossed} | {32, 64, 128, 256, 512, 1024})
-    axes.plot(widths, widths, color="#0072B2", label="n = d, where table 1 has them equal")
+    axes.plot(widths, widths, color="#0072B2", label="n = d: table 1, against recurrence")
     axes.fill_between(widths, widths, min(widths), color="#0072B2", alpha=0.08, linewidth=0)
     for number, name in enumerate(dict.fromkeys(one.name for one in found.crossed)):
-        colour, dash, marker = _STYLES[number + 1]
-        met = [one for one in found.crossed if one.name == name and one.n is not None]
-        if met:
-            axes.plot(
-                [one.d for one in met],
-                [one.n for one in met],
-                color=colour,
-                linestyle=dash,
-                marker=marker,
-                label=f"measured against {name}",
-            )
-        beyond = [one for one in found.crossed if one.name == name and one.n is None]
-        if beyond:
-            axes.plot(
-                [one.d for one in beyond],
-                [one.longest for one in beyond],
-                color=colour,
-                linestyle="",
-                marker=r"$\uparrow$",
-                markersize=10,
-                label=f"still faster than {name} here",
-            )
+        crossed = [one for one in found.crossed if one.name == name]
+        _draw_crossed(axes, found.sizes, widths, crossed, number + 1)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("d, representation width")
     axes.set_ylabel("n, positions")
-    axes.set_title("below the line self-attention costs less than recurrence", fontsize=10)
+    axes.set_title("below a line self-attention costs less", fontsize=10)
+
+
+def _draw_crossed(
+    axes: Any,
+    sizes: LayerSizes,
+    widths: Sequence[int],
+    crossed: Sequence[MeasuredCrossing],
+    style: int,
+) -> None:
+    """Draw where one other kind of layer was met: points as timed, a line by multiplications."""
+    colour, _, marker = _STYLES[style]
+    name = crossed[0].name
+    counted = [(d, crossings_at(sizes, d, name)[1]) for d in widths]
+    line = [(d, n) for d, n in counted if n is not None and n > 1]
+    if line:
+        label = f"{name}, by multiplications"
+        axes.plot(*zip(*line, strict=True), color=colour, linestyle="--", label=label)
+    met = [(one.d, one.n) for one in crossed if one.n is not None]
+    if met:
+        label = f"{name}, timed"
+        axes.plot(*zip(*met, strict=True), color=colour, linestyle="", marker=marker, label=label)
+    beyond = [(one.d, one.longest) for one in crossed if one.n is None]
+    if beyond:
+        label = f"{name}: still slower here"
+        arrow = {"marker": r"$\uparrow$", "markersize": 10, "label": label}
+        axes.plot(*zip(*beyond, strict=True), color=colour, linestyle="", **arrow)
+
+
+def _sequences(batch: int) -> str:
+    return "one sequence" if batch == 1 else f"{batch:,} sequences at once"
 
 
 def _by_layer(measured: Sequence[MeasuredLayer]) -> dict[str, dict[int, MeasuredLayer]]:

@@ -4,9 +4,14 @@ All of it is arithmetic on a ``Workload``, which says what one update is. Sizes 
 seconds, a multiply-add is two operations.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dragoman.inspection.devices import IN_A_MACHINE, NETWORK, PAPER_SUSTAINED, Device, Format
+from dragoman.inspection.devices import IN_A_MACHINE, NETWORK, Device, Format
+from dragoman.inspection.paper_runs import PAPER_SUSTAINED, PaperRun
+
+Product = tuple[int, int, int, int]
+"""Matrix products of one kind in one operator: how many, and n, k, m of (n, k) x (k, m)."""
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of devices, for which scaling is said
 WORTHWHILE = 0.5  # of what so many devices could do is what they should do
@@ -21,12 +26,21 @@ class Workload:
         slots: most places of target pieces in one batch (of images, places of patches).
         batches: whose gradients make an update.
         operations: of matrix products, forward and backward, in one batch.
+        products: the same by their sizes.
+        moved: bytes that all other operators of one batch read and write.
+        operators: how many run in one batch.
+        updated: bytes that the optimizer reads and writes in one update.
         weights: bytes of the weights, float32 originals and copies to compute with.
         gradients: bytes of their float32 gradients.
         moments: bytes that the optimizer remembers.
         held: bytes of what one batch of ``slots`` holds beside these at its peak.
         held_anyway: the part of ``held`` that does not depend on the size of the batch.
+        small: bytes of what it holds in pieces that a processor's allocator keeps when they are let
+            go, gradients included.
         copies: bytes of the weights in the format they are multiplied in.
+        saved: bytes of the weights in a checkpoint.
+        remembered: bytes of all else in a checkpoint.
+        averaged: how many checkpoints are averaged at the end of the run; 0 is none.
         split: whether each device keeps only its share of weights, gradients and moments.
     """
 
@@ -34,12 +48,20 @@ class Workload:
     slots: int
     batches: int
     operations: float
+    products: Mapping[Product, float]
+    moved: float
+    operators: int
+    updated: float
     weights: float
     gradients: float
     moments: float
     held: float
     held_anyway: float
+    small: float
     copies: float
+    saved: float
+    remembered: float
+    averaged: int
     split: bool
 
     @property
@@ -70,14 +92,22 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class UpdateTime:
-    """Seconds of one update; communication is not hidden behind computing here."""
+    """Seconds of one update; communication is not hidden behind computing here.
+
+    Args:
+        computing: by the share of the peak, or as products and all else take when measured.
+        communicating: between devices.
+        at_best: computing, if products ran at the peak and all else as fast as memory, and
+            operators were not started more slowly than they run.
+    """
 
     computing: float
     communicating: float
+    at_best: float
 
     @property
     def total(self) -> float:
-        """Both, one after the other."""
+        """Computing and communicating, one after the other."""
         return self.computing + self.communicating
 
 
@@ -116,6 +146,7 @@ class Plan:
         steps: updates in the run; None when that depends on the data.
         price: of one device for an hour, in any currency; None is unknown.
         utilization: share of the peak that an update reaches; that of the device unless given.
+        paper: what the paper says of such a training; None of any other.
     """
 
     name: str
@@ -126,6 +157,7 @@ class Plan:
     steps: int | None
     price: float | None = None
     utilization: float | None = None
+    paper: PaperRun | None = None
     scaling: tuple[Scaling, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -134,8 +166,8 @@ class Plan:
             object.__setattr__(self, "scaling", tuple(self._scaled(count) for count in COUNTS))
 
     @property
-    def share_of_peak(self) -> float:
-        """What of the peak an update is taken to reach."""
+    def share_of_peak(self) -> float | None:
+        """What of the peak an update is taken to reach; None where its parts were timed."""
         return self.device.utilization if self.utilization is None else self.utilization
 
     @property
@@ -145,14 +177,32 @@ class Plan:
 
     @property
     def available(self) -> float:
-        """Bytes that a process may take on each device; threads share the memory of all cores."""
-        return self.device.memory * (self.count if self.device.processor else 1)
+        """Bytes that a process may take on each device; threads share theirs."""
+        return self.device.memory
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Bytes that a process takes on each device at its peaks, libraries and rounding included.
+
+        A processor's memory also holds a checkpoint as it is written (``training/checkpoint.py``
+        makes both files whole before, the second of them twice for a moment), and those that are
+        averaged at the end, with their mean. Not all that an update held is given back before.
+        """
+        work, memory, own = self.work, self.memory, self.device.reserved
+        rounding = self.device.rounding
+        found = {"update": own + memory.lasting + rounding * memory.activations}
+        if self.device.processor:
+            stays = own + memory.weights + memory.moments + self.device.kept * rounding * work.small
+            between = min(found["update"], stays)
+            found["saving"] = between + work.saved + 2 * work.remembered
+            if work.averaged:
+                found["averaging"] = between + (work.averaged + 1) * work.saved
+        return found
 
     @property
     def taken(self) -> float:
-        """Bytes that a process takes on each device, libraries and rounding included."""
-        memory = self.memory
-        return self.device.reserved + memory.lasting + self.device.rounding * memory.activations
+        """The most of ``phases``."""
+        return max(self.phases.values())
 
     @property
     def fits(self) -> bool:
@@ -161,8 +211,10 @@ class Plan:
 
     @property
     def largest_slots(self) -> int:
-        """Most target places of a batch that fit; 0 when not even weights do."""
+        """Most target places of a batch that fit; 0 when not even weights do, or a checkpoint."""
         work = self.work
+        if any(taken > self.available for name, taken in self.phases.items() if name != "update"):
+            return 0
         left = self.available - self.device.reserved - self.memory.lasting
         grows = left / self.device.rounding - work.held_anyway
         each = (work.held - work.held_anyway) / work.slots
@@ -204,9 +256,18 @@ class Plan:
         return max((one.count for one in self.scaling if one.efficiency >= WORTHWHILE), default=1)
 
     def _time(self, count: int) -> UpdateTime:
-        speed = self.device.peak[self.precision] * self.share_of_peak * count
-        computing = self.work.operations * self.work.batches / speed
-        return UpdateTime(computing, communication_seconds(self.work, self.device, count))
+        work, device, share = self.work, self.device, self.share_of_peak
+        speed = device.peak[self.precision] * (1 if device.processor else count)
+        shared = 1 if device.processor else count
+        other = work.moved * work.batches / device.bandwidth / shared
+        other += work.updated / device.bandwidth / (count if work.split else 1)
+        starting = work.operators * work.batches * device.operator_seconds
+        products = work.operations * work.batches / speed
+        # A GPU works while the next operators are started; a processor starts them itself.
+        together = products + other
+        at_best = together + starting if device.processor else max(together, starting)
+        computing = at_best if share is None else max(products / share, at_best)
+        return UpdateTime(computing, communication_seconds(work, device, count), at_best)
 
     def _scaled(self, count: int) -> Scaling:
         seconds, alone = self._time(count).total, self._time(1).total
