@@ -105,7 +105,7 @@ def _case(case: Case, options: argparse.Namespace) -> Table:
             command = [sys.executable, str(Path(__file__).resolve()), "--job", str(job)]
             subprocess.run(command, env=environment, check=True)
             found |= json.loads(result.read_text())
-    print(json.dumps(found), file=sys.stderr, flush=True)
+    print(json.dumps(found), flush=True)
     return found
 
 
@@ -197,9 +197,8 @@ def _markdown(results: Table) -> str:
         "that the process held, libraries included, in updates, then while a checkpoint was "
         "written and 5 were averaged, against the plan for the whole. *Update*: whole updates. "
         "*Reckoned*: by the plan alone, from products and copies timed in a second. *Expected*: by "
-        "`plan --measure`, from updates of a quarter and a half of the batch (at most 1,024 places). "
-        "Medians of rounds "
-        "in turn.",
+        "`plan --measure`, from updates of a quarter and a half of the batch, of 512 and 1,024 "
+        "places at most. Medians of rounds in turn.",
         "",
         "| model | format | places | memory: updates | saved, averaged | planned | off | update | "
         "reckoned | off | expected | off |",
