@@ -45,6 +45,20 @@ def test_programs_get_json_and_overrides_count(
     assert plan["update_seconds"] == max(share, plan["at_best_seconds"])
 
 
+def test_this_machine_is_timed_and_its_figures_are_no_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = write_recipe(tmp_path)
+    deterministic = ["--set", "training.deterministic=true"]
+    assert main(["plan", recipe, "--hardware", "cpu:1", "--length", "8", *deterministic]) == 0
+    out = capsys.readouterr().out
+    assert "\ncpu:1  1 thread of this machine, fp32; " in out
+    assert ", reckoned: products at the " in out
+    assert "guess" not in out
+    assert main(["plan", recipe, "--hardware", "cpu:99999", *deterministic]) == 2
+    assert capsys.readouterr().err.startswith("error: --hardware: this machine has ")
+
+
 def test_unknown_hardware_is_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", write_recipe(tmp_path), "--hardware", "h1000"]) == 2
     assert capsys.readouterr().err.startswith("error: --hardware: 'h1000' is not known; try p100")

@@ -25,6 +25,7 @@ def measured() -> Complexity:
     crossed = [
         MeasuredCrossing(4, "recurrent", 37.2, 64),
         MeasuredCrossing(8, "recurrent", None, 64),
+        MeasuredCrossing(8, "convolutional", 8, 64, 8),
     ]
     return Complexity(8, SIZES, layers, crossed)
 
@@ -49,6 +50,7 @@ def test_measurements_stand_beside_in_milliseconds_and_mebibytes() -> None:
     assert lines[at + 2] == "recurrent 2.00 8.00"
     assert "d 4, recurrent 4 none 37" in lines  # table 1, multiplied, timed
     assert "d 8, recurrent 8 none above 64" in lines
+    assert "d 8, convolutional 16 none below 8" in lines  # k d; 2 n d² is below 4 n d²
     assert "one sequence forward and backward in float32; memory beside the weights" in lines
 
 

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from dragoman.errors import ConfigError
-from dragoman.inspection import devices, parse_hardware
+from dragoman.inspection import Format, devices, parse_hardware
 
 
 def test_hardware_is_a_name_and_a_count() -> None:
@@ -38,6 +40,21 @@ def test_every_figure_has_a_source_and_a_second_place_that_confirms_it() -> None
         assert device.utilization_source
         assert set(device.confirmed) == {"memory", "bandwidth", "link", *device.peak}
         assert all(device.confirmed.values())
+
+
+@pytest.mark.parametrize("name", devices())
+def test_the_guide_has_the_same_figures(name: str) -> None:
+    guide = Path(__file__).parents[2] / "docs/guides/plan.md"
+    (row,) = (x for x in guide.read_text("utf-8").splitlines() if x.startswith(f"| `{name}` |"))
+    _, memory, bandwidth, link, *peaks, source, _ = (cell.strip() for cell in row.split("|")[1:-1])
+    device = devices()[name]
+    assert memory == f"{device.memory / 1e9:g} GB"
+    assert bandwidth == f"{device.bandwidth / 1e9:,.0f} GB/s"
+    assert link == f"{device.link / 1e9:g} GB/s"
+    kinds: tuple[Format, ...] = ("fp32", "bf16", "fp16")
+    expected = [f"{device.peak[x] / 1e12:g}" if x in device.peak else "-" for x in kinds]
+    assert peaks == expected
+    assert source == device.source
 
 
 def test_figures_have_a_sensible_size() -> None:

@@ -42,3 +42,15 @@ def test_the_crossing_lies_between_the_lengths_around_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(layer_timing, "_seconds", seconds)
     assert measure_crossing(SIZES).n == pytest.approx(32)
     assert measure_crossing(SIZES, longest=16).n is None
+
+
+def test_a_layer_that_is_always_slower_crosses_below_the_shortest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        layer_timing,
+        "_seconds",
+        lambda work: 2.0 if hasattr(work.args[0], "attention") else 1.0,
+    )
+    found = measure_crossing(SIZES)
+    assert (found.n, found.shortest, found.below) == (8, 8, True)

@@ -1,6 +1,7 @@
 """``dragoman inspect complexity``: table 1 of the paper, filled in and measured."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,9 @@ def inspect_complexity(
     batch: Annotated[
         int, typer.Option(min=1, help="Sequences that go through together when measured.")
     ] = 1,
+    longest: Annotated[
+        int, typer.Option(min=8, help="Length at which a timed crossing is looked for no further.")
+    ] = 2_048,
     output: Annotated[
         Path | None, typer.Option(help="Picture, PNG; none unless given; extra plot.")
     ] = None,
@@ -53,7 +57,7 @@ def inspect_complexity(
             list(measure_layers(sizes, lengths, batch=batch)),
             [
                 measure_crossing(
-                    LayerSizes(d=width, k=k, r=r, heads=heads), against=kind, batch=batch
+                    replace(sizes, d=width), against=kind, longest=longest, batch=batch
                 )
                 for kind in ("recurrent", "recurrent, LSTM", "convolutional")
                 for width in widths

@@ -50,12 +50,19 @@ class MeasuredCrossing:
         name: of the other kind.
         n: positions; None where it was still faster at ``longest``.
         longest: positions up to which it was looked for.
+        shortest: positions from which it was looked for; ``n`` where it was slower there already.
     """
 
     d: int
     name: str
     n: float | None
     longest: int
+    shortest: int = 1
+
+    @property
+    def below(self) -> bool:
+        """Whether self-attention was slower at every length."""
+        return self.n is not None and self.n <= self.shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +156,7 @@ class Complexity:
             rows = [["self-attention is faster while n is below", "table 1", "multiplied", "timed"]]
             for one in self.crossed:
                 found = f"above {one.longest:,}" if one.n is None else f"{one.n:,.0f}"
+                found = f"below {one.shortest:,}" if one.below else found
                 terms, counted = crossings_at(self.sizes, one.d, one.name)
                 rows.append([f"  d {one.d:,}, {one.name}", _limit(terms), _limit(counted), found])
             lines += ["", *_table(rows)]
@@ -178,7 +186,7 @@ def draw_complexity(found: Complexity, path: Path) -> None:
         MissingExtraError: matplotlib is not installed.
         DataError: the file cannot be written.
     """
-    figure = new_figure((12, 5), "the picture of table 1")
+    figure = new_figure((14, 5), "the picture of table 1")
     left, right = figure.subplots(1, 2)
     if found.measured:
         _draw_measured(left, found)
@@ -189,7 +197,8 @@ def draw_complexity(found: Complexity, path: Path) -> None:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=8)
+    left.legend(fontsize=8)
+    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     save_picture(figure, path)
 
 
@@ -253,15 +262,26 @@ def _draw_crossed(
     if line:
         label = f"{name}, by multiplications"
         axes.plot(*zip(*line, strict=True), color=colour, linestyle="--", label=label)
-    met = [(one.d, one.n) for one in crossed if one.n is not None]
+    met = [(one.d, one.n) for one in crossed if one.n is not None and not one.below]
     if met:
         label = f"{name}, timed"
         axes.plot(*zip(*met, strict=True), color=colour, linestyle="", marker=marker, label=label)
-    beyond = [(one.d, one.longest) for one in crossed if one.n is None]
-    if beyond:
-        label = f"{name}: still slower here"
-        arrow = {"marker": r"$\uparrow$", "markersize": 10, "label": label}
-        axes.plot(*zip(*beyond, strict=True), color=colour, linestyle="", **arrow)
+    aside = 1.08 ** (style - 2)  # so that arrows of several kinds do not hide each other
+    for label, arrow, ends in (
+        ("still slower here", r"$\uparrow$", [(x.d, x.longest) for x in crossed if x.n is None]),
+        ("faster from here on", r"$\downarrow$", [(x.d, x.shortest) for x in crossed if x.below]),
+    ):
+        if ends:
+            widths, lengths = zip(*ends, strict=True)
+            axes.plot(
+                [aside * d for d in widths],
+                lengths,
+                color=colour,
+                linestyle="",
+                marker=arrow,
+                markersize=10,
+                label=f"{name}: {label}",
+            )
 
 
 def _sequences(batch: int) -> str:

@@ -1,7 +1,7 @@
 """What devices can do, by public figures; each with where it comes from, and where else it stands.
 
-Peaks are dense (without sparsity), with sums in float32. ``link`` is what one device of a machine
-sends and receives at once, one direction, to the others in it.
+Peaks are dense (without sparsity), with sums in float32 (the P100's fp16 in float16). ``link`` is
+what one device of a machine sends and receives at once, one direction, to the others in it.
 """
 
 from collections.abc import Mapping

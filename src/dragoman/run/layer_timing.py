@@ -97,9 +97,9 @@ def measure_crossing(
         lead = math.log(other / own)  # above 0: self-attention is faster
         if lead <= 0:
             share = before / (before - lead) if before > 0 else 1.0
-            return MeasuredCrossing(sizes.d, against, n / 2 ** (1 - share), longest)
+            return MeasuredCrossing(sizes.d, against, n / 2 ** (1 - share), longest, SHORTEST)
         n, before = 2 * n, lead
-    return MeasuredCrossing(sizes.d, against, None, longest)
+    return MeasuredCrossing(sizes.d, against, None, longest, SHORTEST)
 
 
 _OWN = "self-attention"
