@@ -43,6 +43,7 @@ class Case:
     data: Table = field(default_factory=lambda: {"train": {"source": "unread", "target": "unread"}})
 
 
+SHAPES = ((1, 1), (0.9, 0.5), (1, 0.75), (0.8, 0.25), (1, 1))  # of a whole batch: places, length
 TINY = {"layers": 2, "d_model": 128, "heads": 4, "d_ff": 512}
 SMALL = {"layers": 3, "d_model": 256, "heads": 4, "d_ff": 1024}
 LARGE = {"layers": 4, "d_model": 512, "heads": 8, "d_ff": 2048}
@@ -145,16 +146,29 @@ def _child(job: Table) -> None:
 
 
 def _memory(case: Case, recipe: Any, job: Table) -> Table:
-    """Train, save and average, and take note of the most memory so far after each."""
+    """Train, save, train, save and average; take note of the most memory so far after each.
+
+    Batches are of several shapes, as those of a corpus, since an allocator keeps more then.
+    """
+    from dragoman.atomic import remove_folder
     from dragoman.run.example_batch import example_batch, planned_config
     from dragoman.run.plan import UpdatesHere, plan
     from dragoman.training import Progress, average_checkpoints, save_checkpoint
 
-    whole = example_batch(recipe, planned_config(recipe), slots=case.slots, length=case.length)
+    config = planned_config(recipe)
+    batches = [
+        example_batch(
+            recipe, config, slots=round(full * case.slots), length=round(long * case.length)
+        )
+        for full, long in SHAPES
+    ]
     here = UpdatesHere(recipe)
-    here.seconds(whole, accumulate=recipe.training.accumulate)
+    here.train(batches, accumulate=recipe.training.accumulate)
     peaks, stays = {"update": peak_bytes()}, resident_bytes()
     with tempfile.TemporaryDirectory() as name:
+        path = save_checkpoint(Path(name), here.weights, Progress())
+        remove_folder(path)
+        here.train(batches, accumulate=recipe.training.accumulate)
         path = save_checkpoint(Path(name), here.weights, Progress())
         peaks["saving"] = peak_bytes()
         copies = [Path(name) / f"step-{number:08d}" for number in range(1, 6)]

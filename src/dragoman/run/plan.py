@@ -220,20 +220,7 @@ class UpdatesHere:
 
     def _fastest(self, batches: Sequence[AnyBatch], *, accumulate: int) -> list[float]:
         """Time updates on each of some batches, in turn, so that all meet the same disturbances."""
-        training = replace(
-            self.recipe.training, steps=1_000_000, epochs=None, accumulate=accumulate
-        )
-        trainers = [
-            Trainer(
-                self.weights,
-                _Same(batch),
-                self._loss,
-                training,
-                self.config.d_model,
-                kernels=self.kernels,
-            )
-            for batch in batches
-        ]
+        trainers = self._trainers(batches, accumulate)
         for trainer in trainers:
             trainer.update()
         best, begun = [math.inf] * len(trainers), time.perf_counter()
@@ -247,6 +234,27 @@ class UpdatesHere:
             if spent > ENOUGH or (number >= ROUNDS[0] and spent > BRIEF):
                 break
         return best
+
+    def train(self, batches: Sequence[AnyBatch], *, accumulate: int = 1) -> None:
+        """Make an update on each of some batches."""
+        for trainer in self._trainers(batches, accumulate):
+            trainer.update()
+
+    def _trainers(self, batches: Sequence[AnyBatch], accumulate: int) -> list[Trainer]:
+        training = replace(
+            self.recipe.training, steps=1_000_000, epochs=None, accumulate=accumulate
+        )
+        return [
+            Trainer(
+                self.weights,
+                _Same(batch),
+                self._loss,
+                training,
+                self.config.d_model,
+                kernels=self.kernels,
+            )
+            for batch in batches
+        ]
 
     def peak(self, batch: AnyBatch) -> int:
         """Say how many bytes forward and backward of a batch hold beside the weights."""
