@@ -25,12 +25,8 @@ from dragoman.inspection.complexity import (
     linear_attention_cost,
     visible_pairs,
 )
-from dragoman.inspection.complexity_report import (
-    Complexity,
-    MeasuredCrossing,
-    MeasuredLayer,
-    draw_complexity,
-)
+from dragoman.inspection.complexity_picture import draw_complexity
+from dragoman.inspection.complexity_report import Complexity, MeasuredCrossing, MeasuredLayer
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -84,10 +80,8 @@ from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
 from dragoman.inspection.plan import (
     Memory,
     Plan,
-    Product,
     Scaling,
     UpdateTime,
-    Workload,
     communication_seconds,
     memory_of,
 )
@@ -103,6 +97,7 @@ from dragoman.inspection.run_history import (
 )
 from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
+from dragoman.inspection.work import Product, Workload
 
 __all__ = [
     "PROCESSOR",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.inspection.plan import Plan, Workload
+from dragoman.inspection.plan import Plan
+from dragoman.inspection.work import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
