@@ -147,6 +147,15 @@ def test_no_batch_fits_where_a_checkpoint_does_not() -> None:
     assert plan.largest_slots == 0
 
 
+def test_what_stays_of_a_batch_must_leave_room_for_a_checkpoint() -> None:
+    # 1,144 - 44 - 100 - 200 between updates - 500 to save are 300; of 80 places 110 stay, half of
+    # 1.1 times 200: 218 places. The update alone would allow 123, and does.
+    core = replace(DEVICE, link=0.0, kept=0.5)
+    assert planned(replace(WORK, small=200.0), device=core).largest_slots == 123
+    # When 600 of 80 places are small, 330 stay: 300 / 330 of 80.
+    assert planned(replace(WORK, small=600.0), device=core).largest_slots == 72
+
+
 @pytest.mark.parametrize(("count", "moved"), [(2, 100.0), (4, 150.0), (8, 175.0)])
 def test_a_ring_moves_twice_all_but_one_part_of_the_gradients(count: int, moved: float) -> None:
     # By hand: G cut into p parts, p - 1 steps to sum them and p - 1 to hand them round, each of

@@ -132,15 +132,32 @@ class Plan:
         makes both files whole before, the second of them twice for a moment), and those that are
         averaged at the end, with their mean. Not all that an update held is given back before.
         """
-        work, memory, own = self.work, self.memory, self.device.reserved
-        rounding = self.device.rounding
-        found = {"update": own + memory.lasting + rounding * memory.activations}
-        if self.device.processor:
-            stays = own + memory.weights + memory.moments + self.device.kept * rounding * work.small
-            between = min(found["update"], stays)
-            found["saving"] = between + work.saved + 2 * work.remembered
-            if work.averaged:
-                found["averaging"] = between + (work.averaged + 1) * work.saved
+        memory = self.memory
+        update = self.device.reserved + memory.lasting + self.device.rounding * memory.activations
+        stays = self._between + self._kept
+        return {
+            "update": update,
+            **{name: min(update, stays) + more for name, more in self._files.items()},
+        }
+
+    @property
+    def _between(self) -> float:
+        """What two updates have between them at least."""
+        return self.device.reserved + self.memory.weights + self.memory.moments
+
+    @property
+    def _kept(self) -> float:
+        """What a processor's allocator keeps of an update."""
+        return self.device.kept * self.device.rounding * self.work.small
+
+    @property
+    def _files(self) -> dict[str, float]:
+        """What a processor's memory holds of checkpoints, and when."""
+        if not self.device.processor:
+            return {}
+        found = {"saving": self.work.saved + 2 * self.work.remembered}
+        if self.work.averaged:
+            found["averaging"] = (self.work.averaged + 1) * self.work.saved
         return found
 
     @property
@@ -157,13 +174,18 @@ class Plan:
     def largest_slots(self) -> int:
         """Most target places of a batch that fit; 0 when not even weights do, or a checkpoint."""
         work = self.work
-        if any(taken > self.available for name, taken in self.phases.items() if name != "update"):
-            return 0
         left = self.available - self.device.reserved - self.memory.lasting
         grows = left / self.device.rounding - work.held_anyway
         each = (work.held - work.held_anyway) / work.slots
         divided = 1 if self.device.processor else _dividing(work, self.count)
-        return max(0, int(grows / each * divided))
+        most = grows / each * divided
+        for more in self._files.values():
+            room = self.available - self._between - more
+            if room < 0:
+                return 0
+            if self._kept:
+                most = min(most, room / self._kept * work.slots)
+        return max(0, int(most))
 
     @property
     def time(self) -> UpdateTime:
