@@ -33,6 +33,14 @@ def count(recipe: Recipe, slots: int = 256, precision: Any = "fp32") -> Any:
     return workload(recipe, slots=slots, length=16, precision=precision, processor=True)
 
 
+def real_training(recipe: Recipe) -> tuple[Any, Weights, Any]:
+    """Build a model in earnest, with its optimizer and a batch of 32 rows of 16 places."""
+    config = planned_config(recipe)
+    model = build_model(config)
+    batch = example_batch(recipe, config, slots=512, length=16)
+    return model, Weights(model, recipe.training.optimizer), batch
+
+
 def test_operations_are_those_of_a_count_by_hand() -> None:
     # 16 rows of 16 places each side, d 32, inner 64, 2 layers, 400 pieces. For each place: the
     # encoder projects 4 d² and 2 * 64 d, the decoder 8 d² (of them 2 at source places) and the
@@ -82,10 +90,7 @@ def test_operations_are_those_that_torch_counts_in_a_real_update(
 ) -> None:
     recipe = recipe_of(model, {**data, "context": 16})
     found = count(recipe, slots=512)
-    config = planned_config(recipe)
-    real = build_model(config)
-    weights = Weights(real, recipe.training.optimizer)
-    batch = example_batch(recipe, config, slots=512, length=16)
+    real, weights, batch = real_training(recipe)
     with (
         FlopCounterMode(display=False, custom_mapping=FORGOTTEN) as counter,
         using(Kernels(batched_attention=128), real.train()),
@@ -129,15 +134,12 @@ def test_planned_memory_is_within_15_percent_of_a_real_update(
 ) -> None:
     recipe = recipe_of(model, {**data, "context": 16})
     found = count(recipe, slots=512)
-    config = planned_config(recipe)
-    real = build_model(config)
-    weights = Weights(real, recipe.training.optimizer)
+    real, weights, batch = real_training(recipe)
     kernels = Kernels(batched_attention=128)
 
     def loss(batch: Any) -> Any:
         return real_loss(real, batch, smoothing=0.1)
 
-    batch = example_batch(recipe, config, slots=512, length=16)
     peak = Rehearsal(weights, loss, kernels, lambda _: None).peak(batch)  # type: ignore[arg-type]  # of this kind
     assert found.gradients + found.held == pytest.approx(peak, rel=0.15)
 
