@@ -256,6 +256,20 @@ def test_a_finished_comparison_trains_nothing(straight: tuple[Path, list[Compare
     assert [type(event) for event in again] == [VariantDone] * 3 + [ComparisonDone]
 
 
+def test_settings_given_beside_the_file_are_those_of_all_variants_unless_they_set_them(
+    tmp_path: Path,
+) -> None:
+    file = write_files(tmp_path, head='updates = 6\nset = ["model.layers=3", "model.d_ff=8"]')
+    given = ["model.layers=4", "training.warmup=5"]
+    plan = plan_runs(read_comparison(file, overrides=given), file)
+    found = [one.recipe for one in plan[:2]]  # an LSTM has no inner width
+    assert [recipe.model.layers for recipe in found] == [4, 2]
+    assert [recipe.training.warmup for recipe in found] == [5, 5]
+    events = compare(file, tmp_path / "run", overrides=["model.heeds=3"])
+    with pytest.raises(ConfigError, match=r"heeds: unknown key; did you mean heads"):
+        list(events)
+
+
 def test_a_wrong_variant_is_named_before_anything_is_trained(tmp_path: Path) -> None:
     variants = VARIANTS.replace("model.layers=2", "model.heeds=3") + (
         '[[variant]]\nname = "odd"\nset = ["model.heads=3", "training.optimiser.beta1=2"]\n'
