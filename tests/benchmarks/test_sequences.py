@@ -13,13 +13,13 @@ SEQUENCES: dict[str, Any] = runpy.run_path(
 RULES = SEQUENCES["RULES"]
 
 
-class Drawn(random.Random):
+class Drawn:
     """Chance that always falls on what comes first, or leaves the order as it is."""
 
-    def choices(self, population: Any, *_: Any, k: int = 1) -> Any:
+    def choices(self, population: Any, *, k: int) -> Any:
         return [population[number % len(population)] for number in range(k)]
 
-    def sample(self, population: Any, k: int, **_: Any) -> Any:
+    def sample(self, population: Any, k: int) -> Any:
         return list(population[:k])
 
 

@@ -125,14 +125,14 @@ def test_without_attention_the_decoder_reads_the_first_state_alone(
 ) -> None:
     config = RecurrentConfig(cell=cell, layers=1, d_model=6, vocabulary=VOCABULARY, padding=PADDING)
     source, target_in = torch.tensor([[4, 5, 6, 7]]), torch.tensor([[1, 5, 6]])
-    for attention in ("additive", "none"):
-        model = build_recurrent(replace(config, attention=attention), torch.Generator()).eval()
+    for attends in (True, False):
+        model = build_recurrent(replace(config, attends=attends), torch.Generator()).eval()
         memory = model.encode(source)
         changed = memory.states.clone()
         changed[:, 1:] += 1.0
         before = model.decode(target_in, memory)
         after = model.decode(target_in, replace(memory, states=changed))
-        assert torch.equal(before, after) == (attention == "none")
+        assert torch.equal(before, after) == (not attends)
         # What stands last still reaches it, through every state of the backward direction.
         other = model.encode(torch.tensor([[4, 5, 6, 8]]))
         assert not torch.equal(before, model.decode(target_in, other))
