@@ -3,12 +3,14 @@
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 from report import Table
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.nn import MultiHeadAttention
@@ -35,11 +37,41 @@ def operations(work: Callable[[], object]) -> int:
     """
     forgotten = {torch.ops.aten.addmm_: product_in_place}
     counter = FlopCounterMode(display=False, custom_mapping=forgotten)
+    with without_onednn(), counter:
+        work()
+    return counter.get_total_flops()
+
+
+@contextmanager
+def without_onednn() -> Generator[None]:
+    """Let recurrent layers run as the operations they are made of."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's, on what oneDNN could do on other devices
-        with torch.backends.mkldnn.flags(enabled=False), counter:
-            work()
-    return counter.get_total_flops()
+        with torch.backends.mkldnn.flags(enabled=False):
+            yield
+
+
+def longest_chain(result: Tensor) -> int:
+    """Count the operations that a result waits for, each waiting for the one before it.
+
+    With ever more processors an update would still take that many steps one after the other.
+
+    Args:
+        result: needs a gradient; what PyTorch notes for it is followed back to the weights.
+    """
+    steps: dict[Any, int] = {}
+    stack: list[Any] = [result.grad_fn]
+    while stack:
+        node = stack[-1]
+        before = [each for each, _ in node.next_functions if each is not None]
+        unknown = [each for each in before if each not in steps]
+        if unknown:
+            stack += unknown
+            continue
+        own = type(node).__name__ != "AccumulateGrad"  # stands for a weight, and computes nothing
+        steps[node] = own + max((steps[each] for each in before), default=0)
+        stack.pop()
+    return steps[result.grad_fn]
 
 
 class Side:
@@ -112,6 +144,16 @@ class Side:
         )
         pieces = sum(batch.target_tokens for batch in taken)
         return {"operations_per_update": total / COUNTED, "operations_per_piece": total / pieces}
+
+    def chains(self) -> list[Table]:
+        """Count the longest chain of operations of a forward pass over one sentence, by length."""
+        found: list[Table] = []
+        for length in LENGTHS:
+            batch: Any = example_batch(self.recipe, self.here.config, slots=length, length=length)
+            with without_onednn():
+                loss = translation_loss(self.here.model, batch, smoothing=0.1)
+            found.append({"length": length, "operations": longest_chain(loss)})
+        return found
 
     def busy_seconds(self, batch: Any) -> float:  # Any: a Batch of pairs
         """Say how long the processor works on one batch, forward and backward: the least of 3."""

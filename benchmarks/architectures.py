@@ -142,8 +142,9 @@ def curve(options: argparse.Namespace) -> Table:
             point.update(known[point["updates"]])
             print(name, point["seconds"], point["updates"], f"{point['bleu']:.2f}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            cost = Side(name, recipe, prepare_task(recipe, Path(folder))).counted()
-        rows.append({"name": name, "seed": one.seed, **cost, "points": points})
+            side = Side(name, recipe, prepare_task(recipe, Path(folder)))
+        row = {"name": name, "seed": one.seed, **side.counted(), "chains": side.chains()}
+        rows.append({**row, "points": points})
     return {"speeds": options.speed.name, "variants": rows}
 
 

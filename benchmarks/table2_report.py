@@ -116,21 +116,26 @@ def draw_translation(rows: Sequence[Table], path: Path) -> None:
     figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
-def draw_parallel(speed: Table, path: Path) -> None:
-    """Draw speed over the length of sentences, in batches of one size."""
-    figure: Any = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for row in speed["variants"]:
+def draw_parallel(rows: Sequence[Table], slots: int, path: Path) -> None:
+    """Draw over the length of sentences: a chain of operations, and speed in equal batches."""
+    figure: Any = Figure(figsize=(10.5, 4.2), layout="constrained")
+    chain, rate = figure.subplots(1, 2)
+    for row in rows:
         lengths = [one["length"] for one in row["by_length"]]
-        rates = [one["pieces_per_second"] for one in row["by_length"]]
-        axes.plot(lengths, rates, **style(row["name"], FAMILIES))
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(lengths, map(str, lengths))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel(f"pieces a sentence; {speed['slots_by_length']:,} pieces a batch")
-    axes.set_ylabel("target pieces a second, forward and backward")
-    axes.grid(alpha=0.25)
-    axes.legend()
+        look = style(row["name"], FAMILIES)
+        chain.plot(lengths, [one["operations"] for one in row["chains"]], **look)
+        rate.plot(lengths, [one["pieces_per_second"] for one in row["by_length"]], **look)
+    for axes in (chain, rate):
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(lengths, map(str, lengths))
+        axes.grid(alpha=0.25)
+    chain.set_yscale("log")
+    chain.set_xlabel("pieces a sentence")
+    chain.set_ylabel("operations that wait for one another, forward")
+    chain.legend()
+    rate.set_ylim(bottom=0)
+    rate.set_xlabel(f"pieces a sentence, in batches of {slots:,}")
+    rate.set_ylabel("target pieces a second of one core")
     figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
@@ -168,10 +173,9 @@ def main() -> None:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
 
     speed, curve = read("table2-speed"), read("table2-curve")
-    if speed is not None:
-        draw_parallel(speed, options.pictures / "table2-parallel.png")
     if speed is not None and curve is not None:
         rows = joined(speed, curve)
+        draw_parallel(rows, speed["slots_by_length"], options.pictures / "table2-parallel.png")
         print(*translation_table(rows), sep="\n")
         draw_translation(rows, options.pictures / "table2-bleu.png")
     long_range = {task: read(f"lengths-long-range-{task}") for task in TASKS}

@@ -56,6 +56,18 @@ def test_products_inside_of_recurrent_layers_are_counted(script: Any) -> None:
     assert count == 2 * 3 * 2 * (4 * 20 + 5 * 20)
 
 
+def test_a_chain_is_the_longest_way_through_what_waits(script: Any) -> None:
+    chain = script("architecture_side").longest_chain
+    x = torch.ones(2, requires_grad=True)
+    # By hand: the sum waits for the product, that for two exponentials one after the other.
+    assert chain((x.exp().exp() * x.exp()).sum()) == 4
+    # A product shared by both sides of a sum counts once on each way, however many ways there are.
+    y = x
+    for _ in range(60):
+        y = y + y
+    assert chain(y.sum()) == 61
+
+
 def test_products_added_in_place_are_counted(script: Any) -> None:
     # By hand: (2, 3) with (3, 5): 2 · 2 · 3 · 5 operations.
     into = torch.zeros(2, 5)
