@@ -91,3 +91,27 @@ def test_tests_are_read_by_length_and_a_folder_without_any_is_refused(
     assert list(found.items()) == [(8, [("a", "a"), ("b", "b")]), (16, [("ab", "ba")])]
     with pytest.raises(SystemExit, match=r"there is no test-N\.tsv"):
         script("lengths").tests(tmp_path / "other")
+
+
+def test_the_table_says_what_equal_updates_and_equal_minutes_cost(script: Any) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: the extra plot")
+    report = script("table2_report")
+    fast = {"pieces_per_busy_second": 9_000.0, "busy_range": [8_000.0, 9_500.0]}
+    speed = {
+        "variants": [{"name": "a", "parameters": 1_000, "updates_per_busy_second": 2.0} | fast]
+    }
+    points = [
+        {"seconds": 30.0, "updates": 50, "bleu": 9.0},
+        {"seconds": 60.0, "updates": 100, "bleu": 10.0},
+        {"seconds": None, "updates": 120, "bleu": 12.0},
+    ]
+    cost = {"operations_per_update": 1e9, "operations_per_piece": 5e6}
+    rows = report.joined(speed, {"variants": [{"name": "a", "points": points} | cost]})
+    (_, _, line) = report.translation_table(rows)
+    # By hand: 120 updates at 2 a second take a minute, and 120 · 10⁹ operations.
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells == [
+        *("a", "1,000", "9,000 (8,000 to 9,500)", "5.0 M"),
+        *("120", "1.0", "1.20e+11", "**12.00**"),
+        *("1.0", "100", "1.00e+11", "**10.00**"),
+    ]
