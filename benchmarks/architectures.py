@@ -32,7 +32,7 @@ from dragoman.training import checkpoint_step, regular_checkpoints
 from dragoman.translator import Translator, one_line
 
 ROOT = Path(__file__).resolve().parent.parent
-POINTS = 4  # of a curve
+POINTS = 3  # of a curve
 
 
 def speed(options: argparse.Namespace) -> Table:
@@ -126,8 +126,10 @@ def curve(options: argparse.Namespace) -> Table:
     """Translate with every variant at every point."""
     measured = json.loads(options.speed.read_text(encoding="utf-8"))
     speeds = {row["name"]: row["updates_per_busy_second"] for row in measured["variants"]}
-    rows: list[Table] = []
+    rows: list[Table] = kept_rows(options.results, options.only)
     for one in first_seed(options.comparison):
+        if options.only and one.variant.name not in options.only:
+            continue
         name, recipe = one.variant.name, one.recipe
         updates = recipe.training.last_step(1)
         seconds = budgets(list(speeds.values()), updates, options.points)
@@ -148,6 +150,14 @@ def curve(options: argparse.Namespace) -> Table:
     return {"speeds": options.speed.name, "variants": rows}
 
 
+def kept_rows(file: Path, only: Sequence[str]) -> list[Table]:
+    """Give what a file says of variants that are not looked at again: of none, unless some are."""
+    if not only or not file.exists():
+        return []
+    rows = json.loads(file.read_text(encoding="utf-8"))["variants"]
+    return [row for row in rows if row["name"] not in only]
+
+
 def main() -> None:
     """Run one of the two and write what it found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -163,6 +173,7 @@ def main() -> None:
     second.add_argument("run", type=Path, help="its folder")
     second.add_argument("--speed", type=Path, required=True, help="what ``speed`` wrote")
     second.add_argument("--points", type=int, default=POINTS)
+    second.add_argument("--only", nargs="+", default=[], help="variants; others stay as they are")
     second.set_defaults(work=curve)
     for command in (first, second):
         command.add_argument("--results", type=Path, required=True, help="file to write")
