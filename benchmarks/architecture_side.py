@@ -18,6 +18,7 @@ from dragoman.recipe import Recipe
 from dragoman.run.example_batch import example_batch
 from dragoman.run.plan import UpdatesHere
 from dragoman.run.tasks import Task
+from dragoman.run.workload import UNCOUNTED
 from dragoman.training import Kernels, Trainer, translation_loss, using
 
 LENGTHS = (8, 16, 32, 64, 128, 256)  # of sentences whose batches are all of the same size
@@ -25,18 +26,12 @@ BATCHED = (0, 128)  # longest sentence whose attention runs as batched products:
 COUNTED = 4  # batches whose operations are counted
 
 
-def product_in_place(_: Any, a: Any, b: Any, **__: Any) -> int:  # Any: shapes, as torch's
-    """Count a (n, k) product with (k, m) that is added to what is there, which PyTorch forgets."""
-    return 2 * a[0] * a[1] * b[1]
-
-
 def operations(work: Callable[[], object]) -> int:
     """Count the operations of matrix products and convolutions; a multiply-add is two.
 
     Recurrent layers run apart from oneDNN meanwhile, whose single call would hide their products.
     """
-    forgotten = {torch.ops.aten.addmm_: product_in_place}
-    counter = FlopCounterMode(display=False, custom_mapping=forgotten)
+    counter = FlopCounterMode(display=False, custom_mapping=UNCOUNTED)
     with without_onednn(), counter:
         work()
     return counter.get_total_flops()

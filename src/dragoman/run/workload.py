@@ -78,7 +78,7 @@ def _count(recipe: Recipe, length: int, precision: Format, processor: bool, slot
     rehearsal = Rehearsal(weights, loss, kernels, _no_example)
     batch = on_meta(batch)
     held = rehearsal.peak(batch)
-    with FlopCounterMode(display=False, custom_mapping=_UNCOUNTED) as counter:
+    with FlopCounterMode(display=False, custom_mapping=UNCOUNTED) as counter:
         rehearsal.peak(batch)  # apart, as the counter holds on to what checkpoints let go
     gradients = sum(weight.numel() * weight.element_size() for weight in weights.learned)
     kept = originals * (1 if training.ema is None else 2) + copies * (copies != originals)
@@ -102,7 +102,7 @@ def _product_in_place(added: Any, a: Any, b: Any, **_: Any) -> int:  # Any: shap
     return 2 * a[0] * a[1] * b[1]
 
 
-_UNCOUNTED = {torch.ops.aten.addmm_: _product_in_place}
+UNCOUNTED = {torch.ops.aten.addmm_: _product_in_place}
 
 
 def _own_name(precision: Format) -> Literal["fp32", "bf16", "fp16"]:
