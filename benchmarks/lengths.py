@@ -60,7 +60,7 @@ def measure(model: Path, asked: dict[int, list[tuple[str, str]]]) -> list[Table]
         targets = [target for _, target in pairs]
         longest = max(map(len, targets)) + MORE
         sources = [source for source, _ in pairs]
-        found = translator.translate(sources, beam=1, max_length=longest, too_long="truncate")
+        found = translator.translate(sources, beam=1, max_length=longest, too_long="cut")
         symbols, whole = accuracy([each.text for each in found], targets)
         rows.append({"length": length, "pairs": len(pairs), "symbols": symbols, "whole": whole})
     return rows

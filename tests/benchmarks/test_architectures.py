@@ -6,6 +6,8 @@ from typing import Any, cast
 import pytest
 import torch
 
+from tests.fixtures import tiny_folder
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -114,4 +116,14 @@ def test_the_table_says_what_equal_updates_and_equal_minutes_cost(script: Any) -
         *("a", "1,000", "9,000 (8,000 to 9,500)", "5.0 M"),
         *("120", "1.0", "1.20e+11", "**12.00**"),
         *("1.0", "100", "1.00e+11", "**10.00**"),
+    ]
+
+
+def test_each_length_is_translated_and_counted(script: Any, tmp_path: Path) -> None:
+    model = tiny_folder(tmp_path / "model")
+    never = "\u2603" * 5  # what no weights of the tiny model say five times
+    asked = {5: [("ein hund", never), ("eine katze", never)], 9: [("ein hund", never)]}
+    assert script("lengths").measure(model, asked) == [
+        {"length": 5, "pairs": 2, "symbols": 0.0, "whole": 0.0},
+        {"length": 9, "pairs": 1, "symbols": 0.0, "whole": 0.0},
     ]
