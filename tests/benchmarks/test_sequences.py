@@ -30,7 +30,7 @@ def test_each_rule_does_what_its_name_says() -> None:
     assert RULES["recall"](3, rng) == ("a0b1c2?abc", "012")
 
 
-@pytest.mark.parametrize("n", [1, 2, 16, 52])
+@pytest.mark.parametrize("n", [1, 2, 16, 26])
 def test_what_is_recalled_stands_behind_the_letter_asked_for(n: int) -> None:
     source, target = RULES["recall"](n, random.Random(n))
     told, _, asked = source.partition("?")
@@ -38,13 +38,13 @@ def test_what_is_recalled_stands_behind_the_letter_asked_for(n: int) -> None:
     assert Counter(told[::2]) == Counter(asked)  # every letter once, and asked for once
     assert max(Counter(asked).values()) == 1
     assert [told[told.index(letter) + 1] for letter in asked] == list(target)
-    if n == 52:
+    if n == 26:
         assert told[::2] != asked  # in another order
 
 
 def test_more_pairs_than_letters_are_refused() -> None:
-    with pytest.raises(ValueError, match="53 pairs need more letters than 52"):
-        RULES["recall"](53, random.Random(1))
+    with pytest.raises(ValueError, match="27 pairs need more letters than 26"):
+        RULES["recall"](27, random.Random(1))
 
 
 def test_nothing_tested_is_trained_on_and_lengths_are_as_asked(tmp_path: Path) -> None:
