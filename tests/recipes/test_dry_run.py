@@ -1,6 +1,7 @@
 """Every recipe of the project says what it is and what it needs, without its data."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -86,13 +87,13 @@ def test_weights_of_the_papers_models_stand_beside_what_the_paper_prints(
 
 
 def test_other_sizes_are_compared_with_no_row_of_the_paper() -> None:
-    assert dry_run(read_recipe(FOLDER / "multi30k-de-en.toml"), ["cpu"]).printed is None
-    assert dry_run(read_recipe(FOLDER / "shakespeare.toml"), ["cpu"]).printed is None
+    assert dry_run(read_recipe(FOLDER / "multi30k-de-en.toml"), ["h100"]).printed is None
+    assert dry_run(read_recipe(FOLDER / "shakespeare.toml"), ["h100"]).printed is None
 
 
 @pytest.mark.parametrize("path", COMPARISONS, ids=lambda path: path.stem)
 def test_the_first_variant_of_a_comparison_can_be_looked_at(path: Path) -> None:
-    report = dry_run(plan_runs(read_comparison(path), path)[0].recipe, ["cpu"]).report
+    report = dry_run(plan_runs(read_comparison(path), path)[0].recipe, ["h100"]).report
     assert isinstance(report, PlanReport)
 
 
@@ -126,18 +127,22 @@ def test_epochs_cost_what_a_thousand_updates_cost() -> None:
     )
 
 
-def test_recurrent_models_say_that_they_have_no_plan() -> None:
-    recurrent = parse_recipe(
-        {
-            "data": {"train": {"source": "a", "target": "b"}},
-            "model": {"architecture": "recurrent", "layers": 1, "d_model": 16},
-        }
-    )
-    found = dry_run(recurrent, ["cpu"])
-    assert found.report is None
-    assert found.lines()[-1].startswith("# memory, time and cost are not known: ")
+def test_what_cannot_be_planned_says_why_and_wrong_hardware_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> PlanReport:
+        raise ConfigError("model.architecture", "has no plan", "train a few updates")
+
     with pytest.raises(ConfigError, match="h1000"):
-        dry_run(recurrent, ["h1000"])
+        dry_run(table(steps=10), ["h1000"])
+    # By its name in sys.modules: the package has a function of the module's name.
+    monkeypatch.setattr(sys.modules[dry_run.__module__], "plan", refuse)
+    found = dry_run(table(steps=10), ["h100"])
+    assert found.report is None
+    assert found.lines()[-1] == (
+        "# memory, time and cost are not known: "
+        "model.architecture: has no plan; train a few updates"
+    )
 
 
 def test_options_of_a_dry_run_are_refused_without_one(capsys: pytest.CaptureFixture[str]) -> None:
