@@ -97,7 +97,7 @@ def test_a_precision_that_a_device_has_not_is_refused() -> None:
     ],
 )
 def test_the_baselines_have_plans_on_gpus_and_here(model: dict[str, Any]) -> None:
-    tokenizer, training = {"size": 300}, {"batch_tokens": 64, "steps": 10, "deterministic": True}
+    tokenizer, training = {"size": 300}, {"batch_tokens": 512, "steps": 10, "deterministic": True}
     recipe = parse_recipe(
         {"data": DATA, "tokenizer": tokenizer, "model": model, "training": training}
     )

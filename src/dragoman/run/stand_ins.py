@@ -40,13 +40,15 @@ def stand_in(model: nn.Module, *, processor: bool, batched: int) -> None:
     """
     kernel = planned_attention(batched)
     for module in list(model.modules()):
-        if isinstance(module, RecurrentEncoderDecoder):
-            module.encoder = PlannedRecurrentEncoder(module.encoder)  # pyright: ignore[reportAttributeAccessIssue]  # the same interface
         if isinstance(module, MultiHeadAttention) and module.kernel is fused_attention:
             module.kernel = kernel
+        elif getattr(module, "kernel", None) is fused_attention:  # convolutional layers choose none
+            module.kernel = planned_attention(0)  # pyright: ignore[reportArgumentType]  # its own
         for name, child in module.named_children():
             if processor and isinstance(child, Dropout):
                 setattr(module, name, ProcessorDropout(child.p))
+    if isinstance(model, RecurrentEncoderDecoder):
+        model.encoder = PlannedRecurrentEncoder(model.encoder)  # pyright: ignore[reportAttributeAccessIssue]  # the same interface
 
 
 def planned_attention(longest: int) -> AttentionKernel:
