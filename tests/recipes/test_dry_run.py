@@ -1,7 +1,6 @@
 """Every recipe of the project says what it is and what it needs, without its data."""
 
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 
 from dragoman.cli.main import main
 from dragoman.errors import ConfigError
-from dragoman.inspection import PlanReport
 from dragoman.recipe import Recipe, parse_recipe, read_recipe
 from dragoman.run import dry_run
 from dragoman.run.compare import plan_runs
@@ -94,7 +92,7 @@ def test_other_sizes_are_compared_with_no_row_of_the_paper() -> None:
 @pytest.mark.parametrize("path", COMPARISONS, ids=lambda path: path.stem)
 def test_the_first_variant_of_a_comparison_can_be_looked_at(path: Path) -> None:
     report = dry_run(plan_runs(read_comparison(path), path)[0].recipe, ["h100"]).report
-    assert isinstance(report, PlanReport)
+    assert report.plans[0].work.parameters > 100_000
 
 
 def table(**training: object) -> Recipe:
@@ -112,14 +110,12 @@ def table(**training: object) -> Recipe:
 
 def test_without_hardware_this_machine_and_one_other_are_looked_at() -> None:
     found = dry_run(table(steps=10))
-    assert found.report is not None
     assert [plan.name for plan in found.report.plans] == ["cpu", "h100"]
     assert "# validation  7 taken out of train" in found.lines()
 
 
 def test_epochs_cost_what_a_thousand_updates_cost() -> None:
     found = dry_run(table(epochs=2), ["a100:2"], price=3.0)
-    assert found.report is not None
     (plan,) = found.report.plans
     seconds = 1000 * plan.time.total
     assert found.lines()[-1] == (
@@ -127,22 +123,9 @@ def test_epochs_cost_what_a_thousand_updates_cost() -> None:
     )
 
 
-def test_what_cannot_be_planned_says_why_and_wrong_hardware_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: object, **__: object) -> PlanReport:
-        raise ConfigError("model.architecture", "has no plan", "train a few updates")
-
+def test_wrong_hardware_is_refused() -> None:
     with pytest.raises(ConfigError, match="h1000"):
         dry_run(table(steps=10), ["h1000"])
-    # By its name in sys.modules: the package has a function of the module's name.
-    monkeypatch.setattr(sys.modules[dry_run.__module__], "plan", refuse)
-    found = dry_run(table(steps=10), ["h100"])
-    assert found.report is None
-    assert found.lines()[-1] == (
-        "# memory, time and cost are not known: "
-        "model.architecture: has no plan; train a few updates"
-    )
 
 
 def test_options_of_a_dry_run_are_refused_without_one(capsys: pytest.CaptureFixture[str]) -> None:
