@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dragoman.data import AnyCorpus, Dataset, ImageFile, Several, Text, corpus_files
-from dragoman.errors import ConfigError, DataError
+from dragoman.errors import DataError
 from dragoman.inspection import Plan, PlanReport
 from dragoman.models import ModelConfig
 from dragoman.recipe import Recipe, recipe_toml
@@ -27,15 +27,13 @@ class DryRun:
     Args:
         recipe: all choices.
         text: what is known of each file without reading it, in lines.
-        report: memory, time and cost; None for models that cannot be planned.
-        unplanned: why there is no report.
+        report: memory, time and cost.
         printed: weights of a model of this size by the paper's table 3; None when it has none.
     """
 
     recipe: Recipe
     text: tuple[str, ...]
-    report: PlanReport | None
-    unplanned: str
+    report: PlanReport
     printed: int | None
 
     def lines(self) -> list[str]:
@@ -45,8 +43,6 @@ class DryRun:
         return [*recipe_toml(self.recipe).splitlines(), "", *comments]
 
     def _needs(self) -> list[str]:
-        if self.report is None:
-            return [f"memory, time and cost are not known: {self.unplanned}"]
         lines = self.report.lines()
         if self.printed is not None:
             size = f"table 3 prints {self.printed} million for this size, English to German"
@@ -89,14 +85,8 @@ def dry_run(
     Raises:
         ConfigError: no such hardware, or it cannot compute as the recipe asks.
     """
-    report, unplanned = None, ""
-    try:  # recurrent models have no plan
-        report = plan(recipe, hardware or _usual(), title=title, price=price)
-    except ConfigError as error:
-        if not str(error).startswith("model.architecture"):
-            raise
-        unplanned = str(error)
-    return DryRun(recipe, tuple(_text(recipe)), report, unplanned, _printed(recipe))
+    report = plan(recipe, hardware or _usual(), title=title, price=price)
+    return DryRun(recipe, tuple(_text(recipe)), report, _printed(recipe))
 
 
 def _usual() -> tuple[str, ...]:
