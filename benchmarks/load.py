@@ -15,13 +15,14 @@ import os
 import platform
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-
-ROUNDS = 3
 
 
 @dataclass
@@ -48,24 +49,33 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="sentences, one a line")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0, help="of the load")
+    parser.add_argument("--rounds", type=int, default=5, help="in turn with translate")
+    parser.add_argument("--warm", type=float, default=10.0, help="seconds before it")
     parser.add_argument("--requests", type=int, default=10_000, help="of the soak after it")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--dtype", default="auto")
     asked = parser.parse_args()
     lines = [line for line in asked.text.read_text(encoding="utf-8").splitlines() if line.strip()]
-    expected, rates = translate_alone(asked, lines)
+    from dragoman import Translator
+
+    translator = Translator.load(asked.model, engine=asked.engine, dtype=asked.dtype)
+    expected = {line: translator.translate([line], beam=asked.beam)[0].text for line in lines}
     server, port = start(asked)
+    rates: list[Rate] = []
+    served: list[Rate] = []
     try:
-        served: list[float] = []
-        warm = asyncio.run(load(port, asked, lines, expected, 10.0))
-        for _ in range(ROUNDS):
-            began = time.perf_counter()
-            seen = asyncio.run(load(port, asked, lines, expected, asked.seconds / ROUNDS))
-            served.append(len(seen.seconds) / (time.perf_counter() - began))
+        warm = asyncio.run(load(port, asked, lines, expected, asked.warm))
+        for _ in range(asked.rounds):
+            with clock(rates, os.getpid(), len(lines)):
+                translator.translate(lines, beam=asked.beam)
+            began = len(warm.seconds)
+            with clock(served, server.pid, 0):
+                seen = asyncio.run(load(port, asked, lines, expected, asked.seconds / asked.rounds))
             warm.seconds += seen.seconds
             warm.wrong += seen.wrong
             warm.failed += seen.failed
+            served[-1].sentences = len(warm.seconds) - began
         before = resident(server.pid)
         soak = asyncio.run(load(port, asked, lines, expected, 3600.0, requests=asked.requests))
         after = resident(server.pid)
@@ -75,20 +85,37 @@ def main() -> None:
     report(asked, warm, soak, rates, served, before, after, status)
 
 
-def translate_alone(
-    asked: argparse.Namespace, lines: list[str]
-) -> tuple[dict[str, str], list[float]]:
-    """Translate each sentence alone, then all at once, timed."""
-    from dragoman import Translator
+@dataclass
+class Rate:
+    """How much was done: sentences, in seconds of the clock and of all cores."""
 
-    translator = Translator.load(asked.model, engine=asked.engine, dtype=asked.dtype)
-    expected = {line: translator.translate([line], beam=asked.beam)[0].text for line in lines}
-    rates: list[float] = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
-        translator.translate(lines, beam=asked.beam)
-        rates.append(len(lines) / (time.perf_counter() - began))
-    return expected, rates
+    sentences: int
+    seconds: float
+    computing: float
+
+    @property
+    def by_clock(self) -> float:
+        """Sentences a second."""
+        return self.sentences / self.seconds
+
+    @property
+    def milliseconds(self) -> float:
+        """Of a core, for a sentence."""
+        return 1000 * self.computing / self.sentences
+
+
+@contextmanager
+def clock(into: list[Rate], pid: int, sentences: int) -> Iterator[None]:
+    """Measure what a process does meanwhile."""
+    began, computed = time.perf_counter(), computing(pid)
+    yield
+    into.append(Rate(sentences, time.perf_counter() - began, computing(pid) - computed))
+
+
+def computing(pid: int) -> float:
+    """Say for how many seconds cores have worked for a process; Linux only."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def start(asked: argparse.Namespace) -> tuple[subprocess.Popen[str], int]:
@@ -162,19 +189,25 @@ def resident(pid: int) -> int:
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024  # type: ignore[index]  # always there
 
 
+def spread(values: list[float], form: str = ".2f") -> str:
+    """Give the median with the least and the largest."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:{form}} [{low:{form}} to {high:{form}}]"
+
+
 def report(
     asked: argparse.Namespace,
     loaded: Seen,
     soak: Seen,
-    rates: list[float],
-    served: list[float],
+    rates: list[Rate],
+    served: list[Rate],
     before: int,
     after: int,
     status: int,
 ) -> None:
     """Print the figures."""
     times = sorted(loaded.seconds)
-    alone, many = sorted(rates)[ROUNDS // 2], sorted(served)[ROUNDS // 2]
+    ratios = [many.by_clock / alone.by_clock for many, alone in zip(served, rates, strict=True)]
     print(
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
         f"{asked.clients} clients, beam {asked.beam}, engine {asked.engine}, {asked.dtype}\n"
@@ -186,9 +219,10 @@ def report(
         f"| latency p50, p95 | {1000 * times[len(times) // 2]:.0f} ms, "
         f"{1000 * times[int(0.95 * len(times))]:.0f} ms |"
     )
-    print(f"| sentences/s served | {many:.0f} [{min(served):.0f}-{max(served):.0f}] |")
-    print(f"| sentences/s of translate | {alone:.0f} [{min(rates):.0f}-{max(rates):.0f}] |")
-    print(f"| ratio | {many / alone:.2f} |")
+    for name, each in (("served", served), ("of translate", rates)):
+        print(f"| sentences/s {name} | {spread([r.by_clock for r in each], '.0f')} |")
+        print(f"| ms of a core for one, {name} | {spread([r.milliseconds for r in each])} |")
+    print(f"| ratio, turn by turn | {spread(ratios)} |")
     print(
         f"| soak | {len(soak.seconds):,} answers, {len(soak.failed)} failed, "
         f"{len(soak.wrong)} wrong |"

@@ -123,3 +123,42 @@ def test_an_empty_request_is_done_at_once(gate: Gate) -> None:
     batcher = Batcher(gate, room=1)
     assert batcher.submit("a", [], []) == []
     assert batcher.stop(20)
+
+
+def test_workers_take_batches_side_by_side_each_full_by_size(gate: Gate) -> None:
+    batcher: Batcher[str, str] = Batcher(gate, room=100, size=4, workers=2)
+    batcher.submit("a", ["1", "2", "3", "4"], [2] * 4)
+    for _ in range(500):
+        if len(gate.batches) == 2:  # both are inside, and the gate is shut
+            break
+        threading.Event().wait(0.01)
+    assert sorted(items for _, items in gate.batches) == [["1", "2"], ["3", "4"]]
+    gate.open.set()
+    assert batcher.stop(20)
+
+
+def test_a_worker_waits_for_those_whom_it_just_answered_while_another_is_busy() -> None:
+    slow, began = threading.Event(), threading.Event()
+    batches: list[list[str]] = []
+
+    def work(_: Hashable, items: list[str]) -> list[str]:
+        batches.append(items)
+        if "slow" in items:
+            began.set()
+            assert slow.wait(20)
+        elif len(batches) == 1:
+            threading.Event().wait(0.8)  # half of which may be waited for the next batch
+        return items
+
+    batcher: Batcher[str, str] = Batcher(work, room=100, workers=2)
+    first = batcher.submit("a", ["1", "2", "3"], [1] * 3)
+    results(first)
+    batcher.submit("b", ["slow"], [1])
+    assert began.wait(20)
+    answers = batcher.submit("a", ["4"], [1])
+    threading.Event().wait(0.05)
+    answers += batcher.submit("a", ["5"], [1])
+    assert results(answers) == ["4", "5"]
+    assert batches[2:] == [["4", "5"]]
+    slow.set()
+    assert batcher.stop(20)

@@ -1,11 +1,13 @@
 """Requests of many clients through one model: what waits is done together.
 
-One thread runs the model. Whenever it is free it takes what waits, something of every request in
-turn, so that a long one does not hold up a short one, and does it as one batch. Only what is asked
-for in the same way can be one batch.
+Threads run the model, as many as can at the same time. Whenever one is free it takes what waits,
+something of every request in turn, so that a long one does not hold up a short one, and does it as
+one batch. Only what is asked for in the same way can be one batch. While another one is busy, a
+thread waits a moment for as much as a batch held of late: who was just answered may ask again.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
@@ -14,6 +16,8 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+FILLING = 1 / 2  # of the time that the last batch took may be waited for the next to fill
 
 
 class OverloadedError(Exception):
@@ -33,26 +37,41 @@ class _Job(Generic[Item, Result]):
 
 
 class Batcher(Generic[Item, Result]):
-    """A queue with a bound, and the thread that empties it.
+    """A queue with a bound, and the threads that empty it.
 
     Args:
         work: does a batch: the way it was asked for, and the items; one result for each. Whatever
             it raises, those who wait for the batch get.
         room: what may wait, as a sum of sizes.
         at_once: most items in a batch.
+        size: with which a batch is full, as a sum of sizes.
+        workers: batches done at the same time.
     """
 
     def __init__(
-        self, work: Callable[[Hashable, list[Item]], list[Result]], *, room: int, at_once: int = 64
+        self,
+        work: Callable[[Hashable, list[Item]], list[Result]],
+        *,
+        room: int,
+        at_once: int = 64,
+        size: int | None = None,
+        workers: int = 1,
     ) -> None:
         self._work, self.room, self.at_once = work, room, at_once
+        self._size = room if size is None else size
         self._requests: deque[deque[_Job[Item, Result]]] = deque()
         self._changed = threading.Condition()
         self._stopping = False
         self.waiting = 0  # sum of sizes accepted and not yet done
         self.batches = 0
-        self._thread = threading.Thread(target=self._run, name="dragoman-batches", daemon=True)
-        self._thread.start()
+        self._busy, self._took = 0, 0.0  # threads with a batch; seconds of the last one
+        self._late: deque[int] = deque([1], maxlen=workers)  # items of the last batches
+        self._threads = [
+            threading.Thread(target=self._run, name=f"dragoman-batches-{number}", daemon=True)
+            for number in range(workers)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def submit(
         self, way: Hashable, items: Sequence[Item], sizes: Sequence[int]
@@ -88,37 +107,68 @@ class Batcher(Generic[Item, Result]):
         """
         with self._changed:
             self._stopping = True
-            self._changed.notify()
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+            self._changed.notify_all()
+        until = None if seconds is None else time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(None if until is None else max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
         while (batch := self._take()) is not None:
+            began = time.monotonic()
             self._do([job for job in batch if job.done.set_running_or_notify_cancel()])
             with self._changed:
                 self.waiting -= sum(job.size for job in batch)
                 self.batches += 1
+                self._busy, self._took = self._busy - 1, time.monotonic() - began
 
     def _take(self) -> list[_Job[Item, Result]] | None:
         """Wait for something to do; None when there will be nothing more."""
         with self._changed:
-            while not self._requests:
-                if self._stopping:
-                    return None
-                self._changed.wait()
-            way = self._requests[0][0].way
-            batch: list[_Job[Item, Result]] = []
-            others: deque[deque[_Job[Item, Result]]] = deque()
-            while self._requests and len(batch) < self.at_once:
-                request = self._requests.popleft()
-                if request[0].way != way:
-                    others.append(request)
-                    continue
-                batch.append(request.popleft())
-                if request:
-                    self._requests.append(request)
-            self._requests.extendleft(reversed(others))  # they came first
+            while True:
+                while not self._requests:
+                    if self._stopping:
+                        return None
+                    self._changed.wait()
+                if self._filled():
+                    break
+            self._busy += 1
+            batch = self._batch()
+            self._late.append(len(batch))
+            if self._requests:
+                self._changed.notify()  # another thread, which a submission did not wake
             return batch
+
+    def _filled(self) -> bool:
+        """Wait until there is a full batch, or for long enough; False when others took it all."""
+        until = time.monotonic() + FILLING * self._took
+        most = min(self.at_once, -(-sum(self._late) // len(self._late)))
+        while self._busy and not self._stopping and self._requests:
+            items = sum(map(len, self._requests))
+            size = sum(job.size for request in self._requests for job in request)
+            left = until - time.monotonic()
+            if items >= most or size >= self._size or left <= 0:
+                break
+            self._changed.wait(left)
+        return bool(self._requests)
+
+    def _batch(self) -> list[_Job[Item, Result]]:
+        """Take a job of each request in turn until a batch is full."""
+        way = self._requests[0][0].way
+        batch: list[_Job[Item, Result]] = []
+        others: deque[deque[_Job[Item, Result]]] = deque()
+        size = 0
+        while self._requests and len(batch) < self.at_once and size < self._size:
+            request = self._requests.popleft()
+            if request[0].way != way:
+                others.append(request)
+                continue
+            batch.append(request.popleft())
+            size += batch[-1].size
+            if request:
+                self._requests.append(request)
+        self._requests.extendleft(reversed(others))  # they came first
+        return batch
 
     def _do(self, batch: list[_Job[Item, Result]]) -> None:
         if not batch:

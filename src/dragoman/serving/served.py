@@ -3,12 +3,15 @@
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
+from threading import Lock
 from typing import Any
 
 from dragoman.nn import EncoderDecoder
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
 from dragoman.translator import Translator
+
+CHARACTERS = 4  # of a piece, about
 
 Result = Any  # of the translator's methods, told apart by the way
 
@@ -71,7 +74,15 @@ class Served:
         self.name, self.translator = name, translator
         self.source_language = source_language
         self.target_languages = tuple(translator.languages) or tuple(target_languages)
-        self.queue: Batcher[Any, Result] = Batcher(self._work, room=limits.waiting_characters)
+        engine = translator.engine
+        tokens = engine.batch_tokens
+        self.queue: Batcher[Any, Result] = Batcher(
+            self._work,
+            room=limits.waiting_characters,
+            size=None if tokens is None else tokens * CHARACTERS,
+            workers=engine.workers,
+        )
+        self._whole = Lock()  # held by what runs the model itself, with all threads of PyTorch
 
     @property
     def shows_attention(self) -> bool:
@@ -86,9 +97,13 @@ class Served:
         return self.queue.submit(way, items, sizes)
 
     def _work(self, way: Hashable, items: list[Any]) -> list[Result]:
+        if isinstance(way, Translate):
+            return [*self.translator.translate(items, **asdict(way))]
+        with self._whole:
+            return self._ask_model(way, items)
+
+    def _ask_model(self, way: Hashable, items: list[Any]) -> list[Result]:
         match way:
-            case Translate():
-                return [*self.translator.translate(items, **asdict(way))]
             case Score(target_language=language):
                 sources, targets = zip(*items, strict=True)
                 return [*self.translator.score(sources, targets, target_language=language)]
