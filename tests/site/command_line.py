@@ -13,7 +13,20 @@ from tests.site.pages import ROOT
 
 _OPERATORS = re.compile(r"[|&;<>()]+")
 _PLAIN = {"cat", "cd", "cp", "curl", "echo", "head", "ls", "mkdir", "printf", "tail", "tar", "wc"}
-_PLAIN |= {"diff", "scripts/check", "sort", "seq", "paste", "tr", "sed", "awk", "unzip", "gzip"}
+_PLAIN |= {
+    "diff",
+    "export",
+    "sacrebleu",
+    "scripts/check",
+    "sort",
+    "seq",
+    "paste",
+    "tr",
+    "sed",
+    "awk",
+    "unzip",
+    "gzip",
+}
 _PREFIXES = {"nice", "time", "sudo", "env"}
 
 

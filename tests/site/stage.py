@@ -120,8 +120,8 @@ def _write_recipes(page: Path, folder: Path) -> None:
     small = 'recipe = "../RECIPE"\nupdates = 4\nset = ["training.log_every=2"]\n'
     small += '[[variant]]\nname = "as it is"\n[[variant]]\nname = "no dropout"\n'
     small += 'set = ["model.dropout=0.0"]\n'
-    for name in ("compare-table3", "compare-successors"):
-        write_lines(folder / f"recipes/{name}.toml", [small])
+    for path in (folder / "recipes").glob("compare-*.toml"):
+        write_lines(path, [small])
     write_lines(folder / "mine.toml", [small.replace("../RECIPE", "RECIPE")])
     recipe = """[data]
 train = { source = "train.de", target = "train.en" }
