@@ -117,7 +117,7 @@ def _commands() -> Iterator[str]:
 
 def _help(command: object, name: str, parent: object) -> Iterator[str]:
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)  # type: ignore[attr-defined]
-    context.max_content_width, context.terminal_width = 100, 100
+    context.max_content_width = context.terminal_width = 84
     yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
     for inner, each in getattr(command, "commands", {}).items():
         yield from _help(each, inner, context)
