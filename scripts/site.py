@@ -19,6 +19,7 @@ SOURCES = "source/"
 REFERENCE = ("nn", "models", "data", "tokenization", "training", "decoding", "evaluation")
 REFERENCE += ("inspection",)
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)(?=[)#])")
+_ASIDE = "---\nsearch:\n  exclude: true\nhide: [navigation, toc]\n---\n\n"  # no part of the text
 _LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".yml": "yaml"}
 
 
@@ -75,7 +76,7 @@ def site_uri(target: str) -> str:
 
 def source_page(target: str) -> str:
     """Show a file, or name what is in a folder."""
-    path, hidden = ROOT / target, "---\nsearch:\n  exclude: true\n---\n\n"
+    path, hidden = ROOT / target, _ASIDE
     if path.is_dir():
         inside = sorted(each.name for each in path.iterdir() if each.suffix in _LANGUAGES)
         names = "".join(f"- [{name}]({posixpath.basename(target)}/{name})\n" for name in inside)

@@ -10,7 +10,7 @@ import numpy as np
 
 import dragoman
 from dragoman.data import sample_corpus
-from tests.site.pages import ROOT, blocks
+from tests.site.pages import ROOT, blocks, shell_blocks
 
 TERMS = "Hund\tdog\nKatze\tcat\n"
 PO = """msgid ""
@@ -39,9 +39,16 @@ adminlang="en" srclang="en" datatype="plaintext"/><body>
 HTML = (
     "<!DOCTYPE html><html lang=de><title>Uhren</title><p>Die Uhren sind <b>grün</b>.</p></html>\n"
 )
-MODELS = ("MODEL", "SMALL", "runs/general", "runs/multi30k", "runs/other", "runs/en-zh")
+MODELS = (
+    "MODEL",
+    "SMALL",
+    "runs/mine",
+    "runs/general",
+    "runs/multi30k",
+    "runs/other",
+    "runs/en-zh",
+)
 SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
-_OWN = {"docs/guides/own-files.md", "README.md"}  # pages that make runs/mine themselves
 
 
 def train_model(folder: Path) -> Path:
@@ -94,16 +101,12 @@ def set_stage(page: Path, folder: Path, model: Path) -> None:
         model: a trained translator.
     """
     write_texts(folder)
-    for name in MODELS if name_of_page(page) in _OWN else (*MODELS, "runs/mine"):
+    made = re.findall(r"--run (\S+)", "\n".join(block.text for block in shell_blocks(page)))
+    for name in {*MODELS} - {*made}:
         shutil.copytree(model, folder / name)
     _write_documents(folder)
     _write_recipes(page, folder)
     _write_other_corpora(folder)
-
-
-def name_of_page(page: Path) -> str:
-    """Name a page by its path from the root of the repository."""
-    return page.relative_to(ROOT).as_posix()
 
 
 def _write_documents(folder: Path) -> None:
