@@ -1,15 +1,18 @@
-# The two commands of the README. Both create the virtual environment when it is missing.
+# The two commands of the README, and the site. All create the virtual environment when it is missing.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: quickstart test
+.PHONY: quickstart test site
 
 quickstart: $(VENV)/installed
 	$(BIN)/dragoman quickstart
 
 test: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+site: $(VENV)/installed-dev  # build/site/index.html, which opens from disk
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
