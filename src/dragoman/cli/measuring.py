@@ -69,7 +69,8 @@ def evaluate(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Of bleu, chrf, ter, exact, wer, brackets; comma between; bleu,chrf unless given."
+            help="Of bleu, chrf, ter, exact, wer, brackets, and the paper's paper-bleu-de, "
+            "paper-bleu-fr; comma between. bleu,chrf unless given."
         ),
     ] = None,
     alternatives: Annotated[

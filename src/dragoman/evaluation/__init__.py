@@ -22,14 +22,25 @@ from dragoman.evaluation.metrics import (
     lower_is_better,
     token_bleu,
 )
+from dragoman.evaluation.paper_bleu import (
+    NOT_COMPARABLE,
+    PAPER_METRICS,
+    PaperBleu,
+    PaperMetric,
+    split_compounds,
+)
 from dragoman.evaluation.scoring import TargetScore, perplexity, score_targets, target_log_probs
 from dragoman.evaluation.validation import Validation, Validator
 
 __all__ = [
     "DRAWS",
     "METRICS",
+    "NOT_COMPARABLE",
+    "PAPER_METRICS",
     "ErrorRate",
     "MetricName",
+    "PaperBleu",
+    "PaperMetric",
     "Score",
     "TargetScore",
     "TokenBleu",
@@ -50,6 +61,7 @@ __all__ = [
     "resampled_bleu",
     "score_targets",
     "score_tokens",
+    "split_compounds",
     "target_log_probs",
     "token_bleu",
     "validate_classes",

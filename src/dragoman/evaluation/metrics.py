@@ -17,7 +17,7 @@ _LOWER_IS_BETTER: frozenset[MetricName] = frozenset({"ter", "wer", "bits"})
 class Score:
     """The value of one metric over a corpus, and how it was computed."""
 
-    metric: MetricName
+    metric: str  # one of ``MetricName``, or of ``PaperMetric``
     value: float  # 0 to 100, higher is better; TER and WER are error rates, bits are per character
     signature: str
 
