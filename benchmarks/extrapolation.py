@@ -42,8 +42,8 @@ SCHEMES = {
     "none": '"none"',
 }
 SMALL = (  # of the recipe's model, so that seven are trained in minutes
-    *("model.layers=2", "model.d_model=128", "model.d_ff=256", "model.dropout=0.0"),
-    *("training.batch_tokens=2048", "training.checkpoint_every=10000", "validation.every=10000"),
+    *("model.layers=2", "model.d_model=64", "model.d_ff=128", "model.dropout=0.0"),
+    *("training.batch_tokens=1024", "training.checkpoint_every=10000", "validation.every=10000"),
 )
 
 
@@ -105,12 +105,13 @@ def main() -> None:
     add = parser.add_argument
     add("recipe", type=Path, help="of a language model")
     add("--context", type=int, default=64, help="characters of a window in training")
-    add("--steps", type=int, default=400, help="updates")
-    add("--windows", type=int, default=200, help="read, each four times as long, at most")
+    add("--steps", type=int, default=500, help="updates")
+    add("--windows", type=int, default=150, help="read, each four times as long, at most")
+    add("--schemes", nargs="+", choices=SCHEMES, default=list(SCHEMES), help="ways to try")
     add("--runs", type=Path, default=Path("runs") / "extrapolation", help="folder of the models")
     add("--results", type=Path, required=True, help="file to write")
     options = parser.parse_args()
-    rows = [measure(name, options) for name in SCHEMES]
+    rows = [measure(name, options) for name in options.schemes]
     results = {
         **{"date": today(), "commit": commit(ROOT), "machine": machine(), "versions": versions([])},
         **{"context": options.context, "updates": options.steps, "windows": options.windows},
