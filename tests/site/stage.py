@@ -1,0 +1,168 @@
+"""What the commands of a page find where they run: small files and models under its names."""
+
+import gzip
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+import dragoman
+from dragoman.data import sample_corpus
+from tests.site.pages import ROOT, blocks, shell_blocks
+
+TERMS = "Hund\tdog\nKatze\tcat\n"
+PO = """msgid ""
+msgstr "Content-Type: text/plain; charset=UTF-8\\n"
+
+msgid "Die Uhren sind grün."
+msgstr ""
+"""
+XLIFF = """<?xml version="1.0" encoding="UTF-8"?>
+<xliff version="1.2"><file source-language="de" target-language="en" original="a"
+datatype="plaintext"><body><trans-unit id="1"><source>Die Uhren sind grün.</source></trans-unit>
+</body></file></xliff>
+"""
+QT = """<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de_DE"><context><name>Main</name><message>
+<source>Die Uhren sind grün.</source>
+<translation type="unfinished"></translation></message></context></TS>
+"""
+TMX = """<?xml version="1.0" encoding="UTF-8"?>
+<tmx version="1.4"><header creationtool="a" creationtoolversion="1" segtype="sentence" o-tmf="a"
+adminlang="en" srclang="en" datatype="plaintext"/><body>
+<tu><tuv xml:lang="en"><seg>The clocks are green.</seg></tuv>
+<tuv xml:lang="de"><seg>Die Uhren sind grün.</seg></tuv></tu></body></tmx>
+"""
+HTML = (
+    "<!DOCTYPE html><html lang=de><title>Uhren</title><p>Die Uhren sind <b>grün</b>.</p></html>\n"
+)
+MODELS = (
+    "MODEL",
+    "SMALL",
+    "runs/mine",
+    "runs/general",
+    "runs/multi30k",
+    "runs/other",
+    "runs/en-zh",
+)
+SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
+
+
+def train_model(folder: Path) -> Path:
+    """Train a translator for some seconds; a run folder like any other."""
+    write_texts(folder)
+    recipe = dragoman.choose_recipe(
+        folder / "train.de",
+        folder / "train.en",
+        ["training.steps=60", "tokenizer.size=400", "training.checkpoint_every=20", *SHAPE],
+    )
+    for _ in dragoman.train(recipe, folder / "run"):
+        pass
+    return folder / "run"
+
+
+def write_texts(folder: Path) -> None:
+    """Write parallel text in several languages, some of them made up from the others' letters."""
+    corpus = sample_corpus()
+    pairs = {"train": corpus.train[:600], "dev": corpus.validation[:40], "test": corpus.test[:40]}
+    pairs |= {"medical": corpus.train[600:800], "medical-test": corpus.test[40:60]}
+    pairs |= {"news": corpus.test[60:66], "a": corpus.test[70:76], "mine": corpus.train[:200]}
+    for name, chosen in pairs.items():
+        german, english = ([pair[side] for pair in chosen] for side in (0, 1))
+        texts = {"de": german, "en": english, "swa": german, "nl": german}
+        for language, lines in (texts | {"zh": map(_chinese, german)}).items():
+            write_lines(folder / f"{name}.{language}", lines)
+    rows = [f"{german}\t{english}" for german, english in corpus.train[:200]]
+    for name in ("pairs.tsv", "genuine.tsv", "made.tsv"):
+        write_lines(folder / name, rows)
+    with gzip.open(folder / "pairs.tsv.gz", "wt", encoding="utf-8") as packed:
+        packed.writelines(f"{row}\n" for row in rows)
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, and the folders above them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _chinese(text: str) -> str:
+    return "".join(chr(0x4E00 + ord(letter) % 97) for letter in text if letter.isalpha()) + "。"
+
+
+def set_stage(page: Path, folder: Path, model: Path) -> None:
+    """Put into a folder whatever the commands of a page read.
+
+    Args:
+        page: whose commands will run there.
+        folder: where; empty.
+        model: a trained translator.
+    """
+    write_texts(folder)
+    made = re.findall(r"--run (\S+)", "\n".join(block.text for block in shell_blocks(page)))
+    for name in {*MODELS} - {*made}:
+        shutil.copytree(model, folder / name)
+    _write_documents(folder)
+    _write_recipes(page, folder)
+    _write_other_corpora(folder)
+
+
+def _write_documents(folder: Path) -> None:
+    texts = {"de.po": PO, "job.xlf": XLIFF, "app_de.ts": QT, "memory.tmx": TMX, "pairs.tmx": TMX}
+    texts |= {"page.html": HTML, "terms.tsv": TERMS, "text": "Die Uhren sind grün.\n"}
+    texts |= {"keys.txt": "a-key-of-some-length\n", "prompts.txt": "ROMEO:\n"}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _write_recipes(page: Path, folder: Path) -> None:
+    """Write the recipes of the repository, a small one, and those that the page itself shows."""
+    shutil.copytree(ROOT / "recipes", folder / "recipes")
+    small = 'recipe = "../RECIPE"\nupdates = 4\nset = ["training.log_every=2"]\n'
+    small += '[[variant]]\nname = "as it is"\n[[variant]]\nname = "no dropout"\n'
+    small += 'set = ["model.dropout=0.0"]\n'
+    for path in (folder / "recipes").glob("compare-*.toml"):
+        write_lines(path, [small])
+    write_lines(folder / "mine.toml", [small.replace("../RECIPE", "RECIPE")])
+    recipe = """[data]
+train = { source = "train.de", target = "train.en" }
+validation = { source = "dev.de", target = "dev.en" }
+[tokenizer]
+size = 400
+[model]
+preset = "tiny"
+layers = 1
+d_model = 32
+heads = 2
+d_ff = 64
+[training]
+steps = 6
+batch_tokens = 1024
+warmup = 2
+checkpoint_every = 3
+"""
+    for name in ("recipe.toml", "my-model.toml", "RECIPE"):
+        write_lines(folder / name, [recipe])
+    for block in blocks(page):
+        named = re.match(r"# (\S+\.toml)\n", block.text)
+        if block.language == "toml" and named:
+            text = re.sub(r"^updates = \d+", "updates = 4", block.text, flags=re.MULTILINE)
+            text = re.sub(r"^seeds = .*", "seeds = [1]", text, flags=re.MULTILINE)
+            write_lines(folder / named[1], [text])
+
+
+def _write_other_corpora(folder: Path) -> None:
+    """Write what the recipes of the repository learn from, a little of each."""
+    english = [pair[1] for pair in sample_corpus().train[:300]]
+    labelled = [f"{line}\t{'pos' if len(line) % 2 else 'neg'}" for line in english]
+    for part in ("train", "validation", "test"):
+        write_lines(folder / f"data/polarity/{part}.tsv", labelled)
+        write_lines(folder / f"data/shakespeare/{part}.txt", english * 4)
+    write_lines(folder / "lines.txt", english[:5])
+    write_lines(folder / "play.txt", english * 2)
+    (folder / "data/digits").mkdir()
+    images = np.random.default_rng(1).integers(0, 255, (400, 8, 8), dtype=np.uint8)
+    for part in ("train", "test"):
+        np.savez(folder / f"data/digits/{part}.npz", images=images, labels=np.arange(400) % 10)
