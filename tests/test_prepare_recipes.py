@@ -49,3 +49,29 @@ def test_sides_of_different_lengths_are_refused(tmp_path: Path) -> None:
         file.write("horse\n")
     with pytest.raises(SystemExit, match="the sides of val differ in their number of lines"):
         captions(tmp_path, tmp_path / "data")
+
+
+parsing: Callable[[Path, Path], None] = PREPARE["parsing"]
+
+
+def test_trees_become_words_and_numbered_tokens(tmp_path: Path) -> None:
+    learned = "((S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps) (NP (-NONE- *))) (. .)))"
+    parts = {
+        "train": [learned, learned.replace("sleeps", "barks"), "((NP (-NONE- *)))"],
+        "dev": ["((S (NP (DT the) (NNS zebras)) (VP (VBP sleep)) (. .)))"],
+        "test": ["((NP (NN dog)))"],
+    }
+    for part, trees in parts.items():
+        with gzip.open(tmp_path / f"{part}.trees.gz", "wt", encoding="utf-8") as file:
+            file.writelines(f"{tree}\n" for tree in trees)
+    parsing(tmp_path, tmp_path / "data")
+    read = {
+        file.name: file.read_text("utf-8").splitlines() for file in (tmp_path / "data").iterdir()
+    }
+    # Words that stand once in train are classes; of each tree one part has two words.
+    assert read["train.words"][::2] == ["the dog ~as .", "the dog ~as ."]
+    assert {*" ".join(read["train.words"][1::2]).split()} <= {"the", "dog", "~a"}
+    assert read["train.tokens"] == ["(S (NP 1 2 )NP (VP 3 )VP . )S", "(NP 1 2 )NP"] * 2
+    assert read["dev.words"] == ["the ~as ~a ."]
+    assert read["dev.tokens"] == ["(S (NP 1 2 )NP (VP 3 )VP . )S"]
+    assert (read["test.words"], read["test.tokens"]) == (["dog"], ["(NP 1 )NP"])

@@ -57,6 +57,9 @@ def test_a_wrong_file_is_two_and_has_its_place(
     out, err = capsys.readouterr()
     assert out == ""
     assert f"error: {file}: variant 'N = 2': model.layer: unknown key; did you mean layers?" in err
+    file = write_files(tmp_path / "set")
+    assert main(["compare", str(file), "--run", "run", "--set", "model.layer=2"]) == 2
+    assert "model.layer: unknown key; did you mean layers?" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "tree.toml")]) == 2
     assert "no such file; did you mean" in capsys.readouterr().err
 

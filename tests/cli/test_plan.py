@@ -40,9 +40,23 @@ def test_programs_get_json_and_overrides_count(
     (plan,) = found["plans"]
     assert plan["utilization"] == 0.5
     assert plan["seconds"] == pytest.approx(7 * plan["update_seconds"])
-    # By hand: operations over half of 19.5 TFLOP/s.
-    expected = plan["operations_per_update"] / (0.5 * 19.5e12)
-    assert plan["update_seconds"] == pytest.approx(expected)
+    # By hand: operations over half of 19.5 TFLOP/s, but so small an update waits to be started.
+    share = plan["operations_per_update"] / (0.5 * 19.5e12)
+    assert plan["update_seconds"] == max(share, plan["at_best_seconds"])
+
+
+def test_this_machine_is_timed_and_its_figures_are_no_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = write_recipe(tmp_path)
+    deterministic = ["--set", "training.deterministic=true"]
+    assert main(["plan", recipe, "--hardware", "cpu:1", "--length", "8", *deterministic]) == 0
+    out = capsys.readouterr().out
+    assert "\ncpu:1  1 thread of this machine, fp32; " in out
+    assert ", reckoned: products at the " in out
+    assert "guess" not in out
+    assert main(["plan", recipe, "--hardware", "cpu:99999", *deterministic]) == 2
+    assert capsys.readouterr().err.startswith("error: --hardware: this machine has ")
 
 
 def test_unknown_hardware_is_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,11 +90,18 @@ def test_defaults_are_those_of_section_6_1() -> None:
     assert BeamSearch(max_length=9).limit(20) == 9
 
 
+def test_section_6_3_allows_300_pieces_beyond_the_source() -> None:
+    assert BeamSearch(max_extra=300).limit(20) == 320
+    assert BeamSearch(max_extra=300, max_length=9).limit(20) == 9
+
+
 @pytest.mark.parametrize(
     ("table", "messages"),
     [
         ({"beam": 0}, ["beam: 0 is less than 1"]),
         ({"n_best": 0, "max_length": 0}, ["n_best: 0 is less", "max_length: 0 is less than 1"]),
+        ({"max_extra": -1}, ["max_extra: -1 is less than 0"]),
+        ({"max_extra": 1_000_001}, ["max_extra: 1000001 is more than 1000000"]),
         ({"n_best": 5}, ["n_best: 5 is more than beam 4; set beam to 5 or more"]),
         ({"beam": 2, "alpha": math.nan}, ["alpha: nan is not between -10 and 10"]),
         ({"alpha": math.inf, "beam": -1}, ["alpha: inf is not between", "beam: -1 is less than 1"]),

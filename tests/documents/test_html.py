@@ -117,6 +117,15 @@ def test_a_reference_to_an_endless_number_is_an_error() -> None:
         filled(f"a\n&#{'9' * 5000};")
 
 
+@pytest.mark.parametrize(
+    "end",
+    ["<a", "<a href='x y", "<a href='?a=1&amp;b=2", "</b", "<!-- c", "<![CDATA[ c", "<?php c"],
+)
+def test_markup_that_breaks_off_is_no_text(end: str) -> None:
+    assert filled(f"<p>a {end}") == f"<p>A {end}"
+    assert filled("<p>a < b <") == "<p>A &lt; B &lt;"
+
+
 @pytest.mark.parametrize("piece", ["<a ", "<a <b ", "<!--", "</", "<p x='"])
 def test_what_never_ends_is_looked_for_once(piece: str) -> None:
     page = (piece * 20_000).encode()  # took minutes

@@ -26,12 +26,13 @@ MEMBERS = {
 
 
 def tar(members: Mapping[str, str], mode: str = "w:gz") -> bytes:
-    """Pack a tar archive."""
+    """Pack a tar archive; a member called ``.gz`` is packed by itself too."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]  # any mode
         for name, text in members.items():
             entry = tarfile.TarInfo(name)
-            entry.size = len(data := text.encode())
+            data = gzipped(text) if name.endswith(".gz") else text.encode()
+            entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
     return stream.getvalue()
 

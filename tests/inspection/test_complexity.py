@@ -37,7 +37,15 @@ def test_every_layer_is_counted_with_its_projections() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["self-attention", "recurrent", "recurrent, LSTM", "convolutional", "linear attention"]
+    "name",
+    [
+        "self-attention",
+        "recurrent",
+        "recurrent, LSTM",
+        "convolutional",
+        "dilated convolutional",
+        "linear attention",
+    ],
 )
 def test_multiplications_are_half_the_operations_that_torch_counts_in_our_layers(name: str) -> None:
     layer, n = build_layers(SIZES)[name], 10
@@ -48,6 +56,33 @@ def test_multiplications_are_half_the_operations_that_torch_counts_in_our_layers
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         layer(torch.zeros(1, n, 8))
     kind = next(kind for kind in layer_kinds(SIZES) if kind.name == name)
+    assert counter.get_total_flops() == 2 * kind.multiplications(n)
+
+
+def test_a_separable_convolution_is_what_torch_counts_of_its_two_halves() -> None:
+    # Ours multiplies taps element by element, which PyTorch does not count; the same as library
+    # convolutions: one filter a channel, then a product across channels.
+    n, d, k = 10, SIZES.d, SIZES.k
+    x = torch.zeros(1, d, n + k - 1)
+    with FlopCounterMode(display=False) as counter:
+        y = torch.nn.functional.conv1d(x, torch.zeros(d, 1, k), groups=d)
+        torch.nn.functional.conv1d(y, torch.zeros(d, d, 1))
+    kind = next(kind for kind in layer_kinds(SIZES) if kind.name == "separable convolution")
+    assert counter.get_total_flops() == 2 * kind.multiplications(n)
+
+
+def test_restricted_attention_is_what_torch_counts_when_each_query_meets_its_keys_alone() -> None:
+    # Ours hides what lies too far away; here every query takes the keys around it, query by query.
+    n, d, half = 10, SIZES.d, SIZES.r // 2
+    x, weight = torch.zeros(n, d), torch.zeros(d, d)
+    with FlopCounterMode(display=False) as counter:
+        q, k, v = (x @ weight for _ in range(3))
+        for i in range(n):
+            near = slice(max(0, i - half), i + half + 1)
+            scores = q[i : i + 1] @ k[near].t()
+            torch.mm(scores.softmax(-1), v[near])
+        torch.mm(x, weight)
+    kind = next(kind for kind in layer_kinds(SIZES) if kind.name == "restricted self-attention")
     assert counter.get_total_flops() == 2 * kind.multiplications(n)
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from dragoman.inspection import (
     draw_complexity,
     layer_kinds,
 )
+from dragoman.inspection.complexity_report import crossings_at
 
 SIZES = LayerSizes(d=4, k=2, r=3, heads=2)
 
@@ -23,6 +25,7 @@ def measured() -> Complexity:
     crossed = [
         MeasuredCrossing(4, "recurrent", 37.2, 64),
         MeasuredCrossing(8, "recurrent", None, 64),
+        MeasuredCrossing(8, "convolutional", 8, 64, 8),
     ]
     return Complexity(8, SIZES, layers, crossed)
 
@@ -45,8 +48,25 @@ def test_measurements_stand_beside_in_milliseconds_and_mebibytes() -> None:
     assert lines[at + 1] == "self-attention 2.00 8.00"
     at = lines.index("memory, MiB n 2 n 8")
     assert lines[at + 2] == "recurrent 2.00 8.00"
-    assert "d 4, recurrent 4 37" in lines
-    assert "d 8, recurrent 8 above 64" in lines
+    assert "d 4, recurrent 4 none 37" in lines  # table 1, multiplied, timed
+    assert "d 8, recurrent 8 none above 64" in lines
+    assert "d 8, convolutional 16 none below 8" in lines  # k d; 2 n d² is below 4 n d²
+    assert "one sequence forward and backward in float32; memory beside the weights" in lines
+
+
+def test_a_batch_is_said() -> None:
+    found = replace(measured(), batch=16)
+    assert any(line.startswith("16 sequences at once forward") for line in found.lines())
+    assert found.summary()["batch"] == 16
+
+
+def test_crossings_at_a_width_are_those_of_algebra() -> None:
+    # n² d = n d² at d; 2 n² d + 4 n d² = 8 n d² at 2 d, and never below 2 n d². Convolutions with
+    # k = 9: 9 d by the term, (9 - 4) d / 2 by multiplications.
+    sizes = LayerSizes(d=4, k=9, r=3, heads=2)
+    assert crossings_at(sizes, 64, "recurrent") == (64, 1)
+    assert crossings_at(sizes, 64, "recurrent, LSTM") == (64, 128)
+    assert crossings_at(sizes, 64, "convolutional") == (9 * 64, 160)
 
 
 def test_programs_get_the_same_numbers() -> None:

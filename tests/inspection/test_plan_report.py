@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
-from dragoman.inspection import MeasuredUpdate, PlanReport
-from tests.inspection.test_plan import planned
+from dragoman.inspection import MeasuredUpdate, PlanReport, paper_run
+from dragoman.models import ModelConfig
+from tests.inspection.test_plan import DEVICE, WORK, planned
 
 MEASURED = MeasuredUpdate(
     where="2 threads of the processor, fp32",
@@ -40,14 +43,42 @@ def test_people_read_memory_time_and_where_figures_come_from() -> None:
     lines = report.lines()
     assert lines[0] == "toy: 25 weights"
     assert lines[1] == "batch       80 target places in rows of 8; 450 updates"
-    assert "  update      16 s: 16 s computing" in lines
-    assert "  speed       5 target places/s, at 50% of 1e-09 TFLOP/s" in lines
+    assert "  update      16 s, a guess: 50% of 1e-09 TFLOP/s" in lines
+    assert any(line.startswith("  no less     8 s: products at the peak") for line in lines)
+    assert "  speed       5 target places/s" in lines
     assert "  in all      2.0 hours, 6.00 at 3 a device and hour" in lines
     assert "  figures     made up" in lines
     assert "measured here: 2 threads of the processor, fp32" in lines
-    assert "  updates     1.5 s with 10, 2.5 s with 20 target places" in lines
+    assert "  timed       1.5 s with 10, 2.5 s with 20 target places" in lines
     assert "  memory      3 MiB beside the weights with 20; planned 2 MiB" in lines
     assert lines[-1].endswith("9 target places/s, 2.1 hours in all")
+
+
+def test_what_was_timed_is_told_apart_from_a_guess() -> None:
+    core = replace(DEVICE, link=0.0, utilization=None)
+    plan = planned(replace(WORK, averaged=2), device=core)
+    lines = PlanReport(title="toy", length=8, steps=450, plans=[plan]).lines()
+    (update,) = (line for line in lines if line.startswith("  update"))
+    assert update.startswith("  update      8 s, reckoned: products at the ")
+    (memory,) = (line for line in lines if line.startswith("  memory"))
+    assert memory.endswith("included: update 0 MiB, saving 0 MiB, averaging 0 MiB")
+    assert not any("guess" in line for line in lines)
+
+
+def test_the_limit_of_memory_is_said_where_it_is_reached() -> None:
+    lines = PlanReport(
+        title="toy", length=8, steps=450, plans=[planned(replace(WORK, moved=30.0))]
+    ).lines()
+    assert "  update      38 s, a guess: the limits below are reached" in lines
+
+
+def test_the_papers_run_stands_beside_a_plan_of_it() -> None:
+    paper = paper_run(ModelConfig(vocabulary=37_000))
+    lines = PlanReport(title="toy", length=8, steps=450, plans=[planned(paper=paper)]).lines()
+    assert (
+        "  the paper   base on 8 P100: 0.4 s an update, 12.0 hours for 100,000, 3.3e18 operations"
+        in lines
+    )
 
 
 def test_epochs_are_said_to_depend_on_the_data() -> None:

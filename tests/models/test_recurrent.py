@@ -46,6 +46,7 @@ def test_record_goes_to_a_table_and_back() -> None:
     [
         ({"cell": "rnn"}, "cell: "),
         ({"layers": 0}, "layers: "),
+        ({"attends": "some"}, "attends: "),
         ({"d_model": 0}, "d_model: "),
         ({"dropout": 1.0}, "dropout: "),
         ({"heads": 8}, "heads: unknown key"),

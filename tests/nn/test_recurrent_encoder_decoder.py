@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -116,6 +117,25 @@ def test_a_batch_of_empty_sources_gives_zeros_and_finite_gradients(
 def test_padding_before_a_piece_is_refused() -> None:
     with pytest.raises(ValueError, match="padding stands before a piece; pad sources on the right"):
         small_model("gru").encode(torch.tensor([[3, 4, 5], [3, PADDING, 5]]))
+
+
+@BOTH_CELLS
+def test_without_attention_the_decoder_reads_the_first_state_alone(
+    cell: Literal["lstm", "gru"],
+) -> None:
+    config = RecurrentConfig(cell=cell, layers=1, d_model=6, vocabulary=VOCABULARY, padding=PADDING)
+    source, target_in = torch.tensor([[4, 5, 6, 7]]), torch.tensor([[1, 5, 6]])
+    for attends in (True, False):
+        model = build_recurrent(replace(config, attends=attends), torch.Generator()).eval()
+        memory = model.encode(source)
+        changed = memory.states.clone()
+        changed[:, 1:] += 1.0
+        before = model.decode(target_in, memory)
+        after = model.decode(target_in, replace(memory, states=changed))
+        assert torch.equal(before, after) == (not attends)
+        # What stands last still reaches it, through every state of the backward direction.
+        other = model.encode(torch.tensor([[4, 5, 6, 8]]))
+        assert not torch.equal(before, model.decode(target_in, other))
 
 
 def test_no_length_is_too_long() -> None:

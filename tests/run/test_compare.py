@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
 from dragoman.data import Files
 from dragoman.errors import (
@@ -21,7 +22,7 @@ from dragoman.errors import (
     MissingExtraError,
 )
 from dragoman.evaluation import Validation
-from dragoman.models import SequenceToSequence
+from dragoman.models import SequenceToSequence, build_model
 from dragoman.recipe import read_recipe
 from dragoman.run import compare, draw_comparison, evaluate
 from dragoman.run.compare import default_folder
@@ -36,6 +37,7 @@ from dragoman.run.comparison.job import Job, run_job
 from dragoman.run.comparison.log import RunLog
 from dragoman.run.comparison.sentences import read_validation
 from dragoman.run.comparison.variant import run_variant
+from dragoman.run.example_batch import planned_config
 from dragoman.run.tasks import prepare_task
 from dragoman.run.tasks.pairs import read_all_pairs
 from dragoman.run.tasks.translation import Translation
@@ -43,6 +45,7 @@ from dragoman.training import Notice, StepDone, Stopped
 from dragoman.translator import Translator
 from tests.fixtures import write_corpus
 
+RECIPES = Path(__file__).parents[2] / "recipes"
 RECIPE = """
 [data]
 train = { source = "train.de", target = "train.en" }
@@ -254,6 +257,20 @@ def test_a_finished_comparison_trains_nothing(straight: tuple[Path, list[Compare
     file, _ = straight
     again = list(compare(file, file.parent / "run"))
     assert [type(event) for event in again] == [VariantDone] * 3 + [ComparisonDone]
+
+
+def test_settings_given_beside_the_file_are_those_of_all_variants_unless_they_set_them(
+    tmp_path: Path,
+) -> None:
+    file = write_files(tmp_path, head='updates = 6\nset = ["model.layers=3", "model.d_ff=8"]')
+    given = ["model.layers=4", "training.warmup=5"]
+    plan = plan_runs(read_comparison(file, overrides=given), file)
+    found = [one.recipe for one in plan[:2]]  # an LSTM has no inner width
+    assert [recipe.model.layers for recipe in found] == [4, 2]
+    assert [recipe.training.warmup for recipe in found] == [5, 5]
+    events = compare(file, tmp_path / "run", overrides=["model.heeds=3"])
+    with pytest.raises(ConfigError, match=r"heeds: unknown key; did you mean heads"):
+        list(events)
 
 
 def test_a_wrong_variant_is_named_before_anything_is_trained(tmp_path: Path) -> None:
@@ -559,11 +576,29 @@ def after_a_line() -> Callable[[], str]:
 
 
 def test_the_comparisons_of_the_project_read() -> None:
-    found = sorted((Path(__file__).parents[2] / "recipes").glob("compare-*.toml"))
-    assert len(found) == 2
-    for file in found:
+    found: dict[str, int] = {}
+    for file in RECIPES.glob("compare-*.toml"):
         planned = plan_runs(read_comparison(file), file)
-        assert len({one.variant.name for one in planned}) == len(planned) > 15
+        found[file.stem] = len({one.variant.name for one in planned})
+        assert len(planned) == found[file.stem]
+    assert found == {
+        "compare-table2": 3,
+        "compare-table3": 19,
+        "compare-successors": 17,
+        "compare-long-range": 4,
+        "compare-positions": 7,
+    }
+
+
+@pytest.mark.parametrize("name", ["compare-table2", "compare-long-range"])
+def test_families_are_compared_with_about_as_many_weights(name: str) -> None:
+    file = RECIPES / f"{name}.toml"
+    counts: dict[str, int] = {}
+    for one in plan_runs(read_comparison(file), file):
+        with torch.device("meta"):
+            model = build_model(planned_config(one.recipe))
+        counts[one.variant.name] = sum(weight.numel() for weight in model.parameters())
+    assert max(counts.values()) < 1.1 * min(counts.values())
 
 
 ONE = 'train = { source = "train.de", target = "train.en" }'

@@ -1,10 +1,11 @@
+import sys
 from pathlib import Path
 
 import pytest
 
 from dragoman.data import TsvFile
 from dragoman.decoding import BeamSearch
-from dragoman.errors import ConfigError
+from dragoman.errors import ConfigError, MissingExtraError
 from dragoman.run import evaluate, evaluate_alternatives
 from dragoman.translator import Translator, one_line
 from tests.fixtures import GERMAN, tiny_translator
@@ -80,3 +81,33 @@ def test_metrics_that_know_one_reference_are_refused(
     with pytest.raises(ConfigError) as caught:
         evaluate_alternatives(translator, corpus, metrics=[metric])
     assert message in str(caught.value)
+
+
+def test_the_papers_bleu_stands_beside_sacrebleus_with_a_warning(
+    translator: Counting, tmp_path: Path
+) -> None:
+    pytest.importorskip("sacremoses")
+    words = [said(translator, one) or "." for one in GERMAN[:2]]
+    corpus = write(tmp_path / "t.tsv", list(zip(GERMAN[:2], words, strict=True)))
+    found = evaluate(translator, corpus, metrics=("bleu", "paper-bleu-de"), search=SEARCH)
+    _, signatures = found.by_metric()
+    assert "tok:13a" in signatures["bleu"]
+    assert "tok:moses-de" in signatures["paper-bleu-de"]
+    (note,) = [line for line in found.lines() if line.startswith("note: ")]
+    assert note.startswith("note: paper-bleu-de is BLEU of Moses tokens")
+    assert "never with bleu" in note
+    usual = evaluate(translator, corpus, metrics=("bleu",), search=SEARCH)
+    assert not [line for line in usual.lines() if line.startswith("note: ")]
+
+
+def test_the_library_of_the_papers_bleu_is_missed_before_anything_is_translated(
+    translator: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    corpus = write(tmp_path / "t.tsv", [(GERMAN[0], "x")])
+    translator.asked = []
+    with pytest.raises(MissingExtraError, match="moses"):
+        evaluate(translator, corpus, metrics=("bleu", "paper-bleu-fr"), search=SEARCH)
+    assert translator.asked == []
+    with pytest.raises(ConfigError, match="did you mean paper-bleu-de"):
+        evaluate(translator, corpus, metrics=("paper-bleu-d",), search=SEARCH)

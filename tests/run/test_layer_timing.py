@@ -25,6 +25,13 @@ def test_every_layer_is_measured_at_every_length() -> None:
     assert next(one for one in found if one.name == "recurrent").peak_bytes > 544
 
 
+def test_a_batch_holds_its_sequences_side_by_side() -> None:
+    # Activations of 8 sequences of 64 are many times the gradients of two 8 x 8 matrices.
+    (one,) = (m for m in measure_layers(SIZES, [64]) if m.name == "convolutional")
+    (eight,) = (m for m in measure_layers(SIZES, [64], batch=8) if m.name == "convolutional")
+    assert 5 < eight.peak_bytes / one.peak_bytes <= 8
+
+
 def test_the_crossing_lies_between_the_lengths_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # Self-attention takes n², the other 32 n: equal at 32. Lengths 8, 16 and 32 are tried.
     def seconds(work: object) -> float:
@@ -35,3 +42,15 @@ def test_the_crossing_lies_between_the_lengths_around_it(monkeypatch: pytest.Mon
     monkeypatch.setattr(layer_timing, "_seconds", seconds)
     assert measure_crossing(SIZES).n == pytest.approx(32)
     assert measure_crossing(SIZES, longest=16).n is None
+
+
+def test_a_layer_that_is_always_slower_crosses_below_the_shortest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        layer_timing,
+        "_seconds",
+        lambda work: 2.0 if hasattr(work.args[0], "attention") else 1.0,
+    )
+    found = measure_crossing(SIZES)
+    assert (found.n, found.shortest, found.below) == (8, 8, True)

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional
 
 pytest.importorskip("fastapi", reason="needs fastapi, uvicorn: the extra serve")
 pytest.importorskip("playwright", reason="needs playwright: the extra dev")
@@ -38,33 +36,26 @@ from playwright.sync_api import (  # noqa: E402
     expect,
 )
 
-from dragoman.data import pad_rows  # noqa: E402
 from dragoman.serving.app import make_app  # noqa: E402
 from dragoman.serving.limits import Limits  # noqa: E402
 from dragoman.serving.served import Served  # noqa: E402
 from dragoman.translator import Translator  # noqa: E402
-from tests.fixtures import ENGLISH, GERMAN, encoder_decoder, tiny_bundle  # noqa: E402
+from tests.fixtures import ENGLISH, GERMAN  # noqa: E402
+from tests.serving.taught import by_letter, taught  # noqa: E402
 
-__all__ = ["Browser", "Error", "Limits", "Locator", "Page", "Route", "expect"]  # as they are
+__all__ = [  # as they are
+    "Browser",
+    "Error",
+    "Limits",
+    "Locator",
+    "Page",
+    "Route",
+    "by_letter",
+    "expect",
+    "taught",
+]
 
 HUND, DOG = GERMAN[0], ENGLISH[0]
-
-
-def taught(seed: int) -> Translator:
-    """Teach a tiny model the four sentences of the fixtures by heart."""
-    bundle = tiny_bundle(layers=2, seed=seed)
-    model, tokenizer = encoder_decoder(bundle), bundle.target_tokenizer
-    start, end, padding = tokenizer.special.start, tokenizer.special.end, bundle.config.padding
-    sources = pad_rows([[*tokenizer.encode(text), end] for text in GERMAN], padding)
-    targets = pad_rows([[start, *tokenizer.encode(text), end] for text in ENGLISH], padding)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(80):
-        logits = model(sources, targets[:, :-1]).flatten(0, 1)
-        wanted = targets[:, 1:].flatten()
-        optimizer.zero_grad()
-        functional.cross_entropy(logits, wanted, ignore_index=padding).backward()
-        optimizer.step()
-    return Translator(bundle)
 
 
 @contextmanager
@@ -149,9 +140,12 @@ def picture(locator: Locator) -> np.ndarray:
 
 def line(source: str, target: str, **changes: Any) -> str:
     tokens = [*target.split(" "), "</s>"]
+    ids = [[*range(4, 3 + len(tokens)), 2]]
     hypothesis = {"text": target, "score": -1.0, "log_prob": -1.8, "length": len(tokens)}
     hypothesis |= {"length_penalty": 1.8, "tokens": tokens, "token_log_probs": []}
+    hypothesis |= {"token_ids": ids}
     hypothesis |= {"truncated": "truncated" in changes.get("flags", [])}
-    shown = {"source": source, "before": "", "after": "", "text": target, "error": ""}
+    shown = {"source": source, "gap": "", "before": "", "after": "", "text": target, "error": ""}
     shown |= {"hypotheses": [hypothesis], "copied": False, "flags": [], "parts": 1}
+    shown |= {"source_ids": [[4]]}
     return json.dumps(shown | changes) + "\n"

@@ -1,3 +1,5 @@
+import asyncio
+import gc
 import json
 import threading
 from collections.abc import Iterator
@@ -10,6 +12,9 @@ pytest.importorskip("fastapi", reason="needs fastapi: the extra serve")
 from starlette.testclient import TestClient
 
 from dragoman.serving import Limits, Served, make_app
+from dragoman.serving.desk import Desk
+from dragoman.serving.served import Translate
+from dragoman.serving.visitors import Visitors
 from dragoman.translator import Translator
 from tests.fixtures import tiny_translator
 
@@ -72,6 +77,13 @@ def test_a_long_text_comes_sentence_by_sentence_and_loses_nothing(
     ]
     for line in lines:
         assert line["text"] == translator.translate([line["source"]], beam=1)[0].text
+    asked = {"text": "狗睡觉。猫喝奶。\n人读书。", "stream": True, "beam": 1, "max_length": 5}
+    touching = client.post("/v1/translate", json=asked).text.splitlines()
+    (found,) = translator.translate([asked["text"]], beam=1, max_length=5, sentences=True)
+    parts = [json.loads(line) for line in touching]
+    assert len(parts) == 3
+    whole = "".join(p["gap"] + p["before"] + p["text"] + p["after"] for p in parts)
+    assert whole == found.text
 
 
 def test_scores_are_those_of_the_translator(client: TestClient, translator: Translator) -> None:
@@ -94,6 +106,10 @@ def test_attention_is_that_of_the_model_and_its_rows_sum_to_one(
         for row in (r for layer in answer[kind] for head in layer for r in head):
             assert sum(row) == pytest.approx(1, abs=1e-5)
     assert answer["source_pieces"] == list(expected.source_pieces)
+    served = client.app.state.desk.models["tiny"]  # type: ignore[attr-defined]  # ours
+    weights = sum(getattr(expected, kind).size for kind in ("encoder", "decoder", "cross"))
+    pieces = len(expected.source_pieces) - 1, len(expected.target_pieces) - 1
+    assert served.attention_weights(*pieces) == weights
 
 
 def test_a_translation_is_the_same_after_its_attention_was_asked_for(client: TestClient) -> None:
@@ -178,7 +194,7 @@ class Slow:
 
     def __init__(self, translator: Translator) -> None:
         self.bundle, self.languages = translator.bundle, translator.languages
-        self._translator = translator
+        self._translator, self.engine = translator, translator.engine
         self.open, self.began = threading.Event(), threading.Event()
         self.seen: list[str] = []
 
@@ -199,6 +215,28 @@ def test_what_is_not_done_in_time_is_given_up_and_left_undone(translator: Transl
         queue = client.app.state.desk.models["tiny"].queue  # type: ignore[attr-defined]  # ours
         assert queue.stop(20)
     assert slow.seen == TEXTS[:1]  # the second had not begun
+
+
+def test_who_leaves_before_the_answer_is_not_complained_of(translator: Translator) -> None:
+    slow: Any = Slow(translator)
+    served = Served("tiny", slow, Limits())
+    desk, said = Desk([served], Limits(), Visitors((), None)), list[Any]()
+
+    async def leave() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+        asking = asyncio.ensure_future(desk.ask(served, Translate(), TEXTS))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        del asking
+        gc.collect()
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    slow.open.set()
+    assert served.queue.stop(20)
+    assert said == []
 
 
 def test_what_finds_no_room_is_refused_at_once(translator: Translator) -> None:

@@ -96,14 +96,17 @@ def test_what_nobody_waits_for_is_not_done(gate: Gate) -> None:
     assert batcher.waiting == 0
 
 
-def test_an_error_reaches_those_of_its_batch_and_nobody_else(gate: Gate) -> None:
+def test_an_error_reaches_who_asked_for_it_and_nobody_else(gate: Gate) -> None:
     batcher = held(gate)
     bad = batcher.submit("a", ["bad"], [1])
-    good = batcher.submit("b", ["good"], [1])
+    good = batcher.submit("a", ["good", "better"], [1, 1])  # of the same batch
+    other = batcher.submit("b", ["other"], [1])
     gate.open.set()
     with pytest.raises(ValueError, match="bad item"):
         results(bad)
-    assert results(good) == ["GOOD"]
+    assert results(good) == ["GOOD", "BETTER"]
+    assert results(other) == ["OTHER"]
+    assert ("a", ["bad", "good", "better"]) in gate.batches
     assert batcher.stop(20)
 
 

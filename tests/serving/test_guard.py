@@ -23,7 +23,7 @@ def scope(**headers: str) -> Message:
         "path": "/v1/translate",
         "raw_path": b"/v1/translate",
         "query_string": b"",
-        "headers": [(b"content-type", b"application/json"), *pairs],
+        "headers": [(b"host", b"a"), (b"content-type", b"application/json"), *pairs],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 2),
         "scheme": "http",
@@ -102,7 +102,77 @@ def test_an_endless_body_is_refused_as_soon_as_it_is_too_large() -> None:
 
 def test_a_stated_length_that_is_too_large_is_refused_unread() -> None:
     guard, _ = guarded(body_bytes=1000)
-    assert ask(guard, [], content_length="1001")[0]["status"] == 413
+    sent = ask(guard, [], content_length="1001")
+    assert sent[0]["status"] == 413
+    assert json.loads(sent[1]["body"])["error"].startswith("the request has 1,001 bytes")
+
+
+HEADS: dict[str, tuple[dict[str, str], int, str]] = {
+    "compressed": ({"content_encoding": "gzip"}, 415, "content-encoding"),
+    "two ends": ({"content_length": "3", "transfer_encoding": "chunked"}, 400, "exclude"),
+    "two hosts": ({"host": "b"}, 400, "not 2 times"),
+    "large": ({"x": "a" * 64_000}, 431, "64,000"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_that_is_wrong_is_refused(name: str) -> None:
+    headers, status, reason = HEADS[name]
+    sent = ask(guarded()[0], [part(b"a")], None, **headers)
+    assert sent[0]["status"] == status
+    assert reason in json.loads(sent[1]["body"])["error"]
+
+
+def test_what_is_asked_in_the_address_reaches_no_log() -> None:
+    asked = {**scope(), "query_string": b"q=geheim"}
+
+    async def run() -> None:
+        coming = iter([part(b"a")])
+
+        async def receive() -> Message:
+            return next(coming, {"type": "http.disconnect"})
+
+        async def send(_: Any) -> None:
+            pass
+
+        await guarded()[0](asked, receive, send)
+
+    asyncio.run(run())
+    assert asked["query_string"] == b""  # uvicorn writes its line from this
+
+
+@pytest.mark.parametrize("body", ["ü".encode("latin-1"), b"a\0b", "{}".encode("utf-16-le")])
+def test_a_body_that_is_no_text_in_utf_8_is_refused(body: bytes) -> None:
+    sent = ask(guarded()[0], [part(body)])
+    assert sent[0]["status"] == 400
+    assert "byte" in json.loads(sent[1]["body"])["error"]
+
+
+def test_more_requests_than_may_be_at_once_are_refused_and_counted_down_again() -> None:
+    guard, _ = guarded(requests=2)
+    guard.requests = 2  # two more are being answered
+    sent = ask(guard, [part(b"a")])
+    assert sent[0]["status"] == 503
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert guard.requests == 2
+    guard.requests = 1
+    assert ask(guard, [part(b"a")])[0]["status"] == 200
+
+
+def test_a_large_answer_is_sent_in_parts_and_refused_where_many_are_unread() -> None:
+    guard, observed = guarded(unsent_bytes=300_000)
+    body = b"a" * 200_000
+    sent = ask(guard, [part(body)])
+    assert [len(message.get("body", b"")) for message in sent] == [0, 65_536, 65_536, 65_536, 3392]
+    assert [message.get("more_body") for message in sent[1:]] == [True, True, True, None]
+    assert b"".join(message["body"] for message in sent[1:]) == body
+    assert guard.unsent.bytes == 0
+    guard.unsent.bytes = 100_001  # of another answer
+    sent = ask(guard, [part(body)])
+    assert sent[0]["status"] == 503
+    assert "too much is being sent" in json.loads(sent[1]["body"])["error"]
+    assert ask(guard, [part(b"a")])[0]["status"] == 200  # a small one finds its way
+    assert observed == [("other", 200), ("other", 503), ("other", 200)]
 
 
 def test_a_body_that_comes_too_slowly_is_refused() -> None:
@@ -125,6 +195,7 @@ def test_what_a_client_no_longer_waits_for_is_left_undone() -> None:
 
     class Slow:
         bundle, languages = translator.bundle, translator.languages
+        engine = translator.engine
 
         def translate(self, texts: list[str], **options: Any) -> Any:
             began.set()

@@ -75,8 +75,40 @@ def test_several_texts_alternatives_and_a_guess(client: TestClient, translator: 
     answer = client.post("/translate", json=asked).json()
     expected = translator.translate(texts, n_best=3)
     assert answer["translatedText"] == [each.text for each in expected]
-    assert answer["alternatives"] == [[h.text for h in each.hypotheses[1:]] for each in expected]
+    for others, each in zip(answer["alternatives"], expected, strict=True):
+        found = dict.fromkeys(h.text for h in each.hypotheses)  # of equal texts one
+        assert others == [text for text in found if text != each.text]
     assert [each["language"] for each in answer["detectedLanguage"]] == ["de", "de"]
+
+
+def test_the_language_that_is_told_is_the_one_that_was_translated_from(client: TestClient) -> None:
+    asked = {"q": "it was là le chien et les", "source": "auto", "target": "de"}
+    answer = client.post("/translate", json=asked).json()
+    assert answer["detectedLanguage"]["language"] == "en"  # of German and English
+    assert 0 < answer["detectedLanguage"]["confidence"] <= 100
+    answer = client.post("/translate", json={**asked, "q": "12 狗", "target": "en"}).json()
+    assert answer["detectedLanguage"] == {"language": "de", "confidence": 0.0}
+
+
+def test_a_form_may_come_in_parts_or_behind_the_address(
+    client: TestClient, translator: Translator
+) -> None:
+    asked = {"q": "der hund\r\n& die katze ü", "source": "de", "target": "en"}
+    expected = {"translatedText": translator.translate(["der hund\n& die katze ü"])[0].text}
+    parts = {name: (None, value) for name, value in asked.items()}
+    assert client.post("/translate", files=parts).json() == expected
+    assert client.post("/translate", params=asked).json() == expected
+    detected = client.post("/detect", files={"q": (None, "der hund und die katze")}).json()
+    assert detected[0]["language"] == "de"
+    several = {**parts, "file": ("a.txt", b"words")}  # files are left out
+    assert client.post("/translate", files=several).json() == expected
+
+
+def test_the_answer_says_that_files_are_not_translated(client: TestClient) -> None:
+    settings = client.get("/frontend/settings").json()
+    assert settings["filesTranslation"] is False
+    assert settings["supportedFilesFormat"] == []
+    assert client.get("/translate").status_code == 405
 
 
 REFUSED = {
@@ -84,7 +116,12 @@ REFUSED = {
     "a number": ({"q": 5, "source": "de", "target": "en"}, "q"),
     "no target": ({"q": "a", "source": "de"}, "target"),
     "another pair": ({"q": "a", "source": "en", "target": "fr"}, "en to fr"),
-    "html": ({"q": "a", "source": "de", "target": "en", "format": "html"}, "format"),
+    "another format": ({"q": "a", "source": "de", "target": "en", "format": "xml"}, "format"),
+    "a number of formats": ({"q": "a", "source": "de", "target": "en", "format": 5}, "format"),
+    "broken HTML": (
+        {"q": f"&#{'9' * 2000};", "source": "de", "target": "en", "format": "html"},
+        "q 0: line 1",
+    ),
     "less than none": ({"q": "a", "source": "de", "target": "en", "alternatives": -1}, "alter"),
     "a list of numbers": ({"q": [1], "source": "de", "target": "en"}, "q"),
 }
@@ -100,7 +137,8 @@ def test_what_cannot_be_done_is_refused_with_a_reason(name: str, client: TestCli
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"[" * 9999, b'{"q": "\xff"}', b"q=%FF"])
 def test_a_body_of_no_sense_is_refused(body: bytes, client: TestClient) -> None:
-    for kind in ("application/json", "application/x-www-form-urlencoded", "text/plain"):
+    kinds = ["application/json", "application/x-www-form-urlencoded", "text/plain"]
+    for kind in [*kinds, "multipart/form-data", "multipart/form-data; boundary=x"]:
         answer = client.post("/translate", content=body, headers={"content-type": kind})
         assert answer.status_code == 400
         assert answer.json()["error"]

@@ -115,6 +115,8 @@ def test_a_clicked_word_offers_others_and_one_of_them_replaces_the_translation(
     expect(items.first).to_be_focused()
     expected = models["one"].alternatives(HUND, DOG, DOG.index("dog"))
     assert [item.split("\n")[0] for item in items.all_inner_texts()] == [a.word for a in expected]
+    leads = [f"… {a.text[a.place :]}" if a.place else a.text for a in expected]
+    assert page.locator("#menu .leads").all_text_contents() == leads  # what differs, first
     items.nth(1).click()
     expect(page.locator("#menu")).to_be_hidden()
     assert page.locator("#translation").inner_text().split() == expected[1].text.split()
@@ -179,6 +181,7 @@ def test_places_are_counted_in_characters_behind_signs_of_two_units(visit: Visit
     def note(route: Route) -> None:
         asked.append(json.loads(route.request.post_data or ""))
         found = {"word": "cat", "probability": 0.5, "text": "😀😀 the cat", "place": 7}
+        found["token_ids"] = [4, 2]
         route.fulfill(json={"model": "one", "alternatives": [found]})
 
     page.route("**/v1/alternatives", note)

@@ -5,8 +5,20 @@ import re
 import numpy as np
 import pytest
 
-from dragoman.translator import Translator
-from tests.serving.browser import DOG, HUND, Browser, Visit, expect, open_attention, shown_map, word
+from dragoman.translator import Translator, attention_as_written
+from tests.serving.browser import (
+    DOG,
+    HUND,
+    Browser,
+    Visit,
+    by_letter,
+    expect,
+    open_attention,
+    serving,
+    shown_map,
+    taught,
+    word,
+)
 
 
 def test_the_caret_in_the_source_links_too(visit: Visit) -> None:
@@ -52,6 +64,24 @@ def test_rows_are_named_after_what_was_written_and_bytes_after_their_letters(vis
     assert {"ä¹", "ä²"} < set(columns)  # no piece of the vocabulary holds it
     page.locator("#kind").select_option("decoder")
     expect(page.locator("#map thead th").first).to_have_text("start")
+
+
+def test_the_map_has_the_pieces_that_were_written_whatever_the_text_is_cut_into(
+    browser: Browser,
+) -> None:
+    letters = taught(1, by_letter)
+    with serving({"letters": letters}) as address:
+        visit = Visit(browser, address)
+        page = visit.open(HUND, DOG)
+        open_attention(page)
+        (found,) = letters.translate([HUND])
+        (maps,) = attention_as_written(letters.bundle, found)
+        anew = letters.attention([HUND], [DOG])[0]
+        assert len(maps.written_pieces) == len(DOG) + 2 > len(anew.written_pieces)
+        np.testing.assert_allclose(shown_map(page), maps.cross[-1].mean(0), atol=0.00051)
+        word(page, "dog").hover()
+        expect(page.locator("#map tbody th.lit")).to_have_count(3)
+        visit.close()
 
 
 def shares_of(translator: Translator, source: str, target: str, word: str) -> dict[str, float]:

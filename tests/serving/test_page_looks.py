@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dragoman.translator import Translator
 from tests.fixtures import GERMAN
 from tests.serving.browser import (
     DOG,
     HUND,
     Browser,
+    Limits,
     Visit,
     expect,
     line,
     open_attention,
     picture,
+    serving,
     shown_map,
     word,
 )
@@ -191,7 +194,10 @@ def other_script_visit(browser: Browser, address: str, source: str, target: str)
     answer = {
         "model": "m",
         "source_pieces": [*pieces[source], "</s>"],
+        "note": "",
         "target_pieces": ["<s>", *pieces[target]],
+        "written_pieces": [*pieces[target], "</s>"],
+        "written_spans": [*spans(target), None],
         "source_spans": [*spans(source), None],
         "target_spans": [None, *spans(target)],
         "cross": [[cross.tolist()]],
@@ -238,4 +244,46 @@ def test_letters_in_one_chinese_piece_are_linked_together(browser: Browser, addr
     assert label.inner_text() == "一个"
     height, width = picture(label.locator("bdi")).shape[:2]
     assert height > 1.6 * width  # one letter below the other, upright
+    visit.close()
+
+
+def test_the_names_of_columns_stand_over_the_middle_of_their_cells(visit: Visit) -> None:
+    page = visit.open(HUND, DOG)
+    open_attention(page)
+    page.get_by_label("Numbers").check()  # cells are wider then than a letter is high
+    for number in (0, 2, 5):
+        name = page.locator("#map thead th bdi").nth(number).bounding_box()
+        cell = page.locator("#map tbody tr").nth(0).locator("td").nth(number).bounding_box()
+        assert name is not None
+        assert cell is not None
+        middles = [box["x"] + box["width"] / 2 for box in (name, cell)]
+        assert abs(middles[0] - middles[1]) < 2
+
+
+def test_a_note_on_a_text_that_is_too_long_can_be_seen_without_scrolling(
+    browser: Browser, models: dict[str, Translator]
+) -> None:
+    with serving({"one": models["one"]}, Limits(text_characters=3000)) as address:
+        visit = Visit(browser, address, viewport={"width": 1180, "height": 800})
+        page = visit.open()
+        page.locator("#source").fill("hund " * 601)
+        page.evaluate("window.scrollTo(0, 0)")
+        note = page.locator("#notes li")
+        expect(note).to_have_text("This is 3,005 characters; the server takes 3,000 at a time.")
+        expect(note).to_be_in_viewport()
+        assert picture(page.locator(".panels")).shape[0] > 1000
+        expect(page.locator("#count")).to_have_class(re.compile("bad"))
+        visit.close()
+
+
+def test_sentences_that_touched_are_kept_apart(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    body = line("狗睡觉。", "the dog sleeps .") + line("猫喝奶。", "the cat drinks .", gap=" ")
+    visit.page.route(
+        "**/v1/translate",
+        lambda route: route.fulfill(content_type="application/x-ndjson", body=body),
+    )
+    page = visit.open("狗睡觉。猫喝奶。", "the dog sleeps . the cat drinks .")
+    word(page, "cat").focus()  # its source is found where it stands
+    expect(page.locator("#others .steps")).to_contain_text("Sentence 2 of 2")
     visit.close()

@@ -125,13 +125,13 @@ def test_an_answer_that_breaks_off_is_not_taken_for_the_whole(visit: Visit) -> N
     expect(notes.last).to_contain_text("not done within 60 s")
 
 
-def test_a_full_queue_is_a_refusal_and_not_an_empty_answer(
+def test_what_finds_no_room_is_a_refusal_and_not_an_empty_answer(
     browser: Browser, models: dict[str, Translator]
 ) -> None:
     with serving({"one": models["one"]}, Limits(waiting_characters=10)) as address:
         visit = Visit(browser, address)
         visit.page.goto(address)
         visit.page.locator("#source").fill(HUND)
-        expect(visit.page.locator("#notes")).to_contain_text("too much is waiting already")
-        assert "429" in visit.problems[0]
+        expect(visit.page.locator("#notes")).to_contain_text("at most 10 at a time")
+        assert "413" in visit.problems[0]
         visit.context.close()

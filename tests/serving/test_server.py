@@ -17,6 +17,7 @@ from dragoman.errors import ConfigError
 from dragoman.serving import Limits, load_served
 from dragoman.serving.loading import languages_of
 from dragoman.serving.server import _listen  # pyright: ignore[reportPrivateUsage]  # serve never returns
+from dragoman.translator import Translator
 from tests.fixtures import tiny_folder
 
 
@@ -59,6 +60,21 @@ def test_a_server_asked_to_stop_finishes_what_it_accepted(
     assert process.wait(30) == 0
     assert process.stderr is not None
     assert "all that was accepted has been answered" in process.stderr.read()
+
+
+def test_a_model_has_translated_before_it_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths: list[int] = []
+    translate = Translator.translate
+
+    def noted(translator: Translator, texts: list[str], **options: Any) -> Any:
+        widths.append(options["beam"])
+        return translate(translator, texts, **options)
+
+    monkeypatch.setattr(Translator, "translate", noted)
+    load_served([str(tiny_folder(tmp_path / "model"))], Limits(), engine="torch")
+    assert widths == [1, 4]
 
 
 def test_the_name_of_a_model_or_its_recipe_tells_the_languages(tmp_path: Path) -> None:

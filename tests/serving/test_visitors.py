@@ -41,5 +41,6 @@ def test_a_client_may_ask_so_often_a_minute_and_others_are_not_held_up() -> None
 def test_memory_is_bounded_however_many_clients_come() -> None:
     visitors = Visitors(per_minute=3, clock=Clock())
     for number in range(20_000):
-        visitors.wait(str(number))
+        visitors.wait(f"{number}{'x' * 1000}")
+    assert max(map(len, visitors._buckets)) == 200  # pyright: ignore[reportPrivateUsage]  # nothing else tells
     assert len(visitors._buckets) == 10_000  # pyright: ignore[reportPrivateUsage]  # nothing else tells

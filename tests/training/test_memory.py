@@ -498,3 +498,10 @@ def test_other_budgets_are_located_mistakes(tmp_path: Path, value: object) -> No
     assert str(raised.value) == (
         f'training.batch_tokens: {value!r} should be a whole number of at least 2, or "auto"'
     )
+
+
+def test_large_tensors_can_be_left_out_of_the_count() -> None:
+    with TensorBytes(below=4_000) as counted:
+        kept = [torch.empty(999), torch.empty(1_000)]  # 3,996 and 4,000 bytes
+    assert counted.peak == 3_996
+    assert len(kept) == 2

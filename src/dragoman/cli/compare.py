@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
+from dragoman.cli.options import Setting
 
 _SHOWN = ("Notice", "Started", "Validated", "Stopped")  # of the events of a training
 
@@ -23,6 +24,7 @@ def compare(
     minutes: Annotated[
         float | None, typer.Option(help="Train each for this long, instead of the file's budget.")
     ] = None,
+    settings: Setting = None,
     restart: Annotated[bool, typer.Option(help="Throw away what the folder holds.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
@@ -34,7 +36,13 @@ def compare(
     last: Any = None  # Any: naming the events loads torch
     with _stoppable() as stop:
         for last in dragoman.compare(
-            file, run, minutes=minutes, device=device, restart=restart, should_stop=stop
+            file,
+            run,
+            minutes=minutes,
+            overrides=settings or (),
+            device=device,
+            restart=restart,
+            should_stop=stop,
         ):
             for line in _described(last):
                 print(line, file=sys.stderr, flush=True)

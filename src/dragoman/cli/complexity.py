@@ -1,6 +1,7 @@
 """``dragoman inspect complexity``: table 1 of the paper, filled in and measured."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,12 @@ def inspect_complexity(
         bool,
         typer.Option("--measure", help="Time our layers too: n / 4 to 4 n, and the crossover."),
     ] = False,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Sequences that go through together when measured.")
+    ] = 1,
+    longest: Annotated[
+        int, typer.Option(min=8, help="Length at which a timed crossing is looked for no further.")
+    ] = 2_048,
     output: Annotated[
         Path | None, typer.Option(help="Picture, PNG; none unless given; extra plot.")
     ] = None,
@@ -47,12 +54,15 @@ def inspect_complexity(
         found = Complexity(
             n,
             sizes,
-            list(measure_layers(sizes, lengths)),
+            list(measure_layers(sizes, lengths, batch=batch)),
             [
-                measure_crossing(LayerSizes(d=width, k=k, r=r, heads=heads), against=kind)
-                for kind in ("recurrent", "recurrent, LSTM")
+                measure_crossing(
+                    replace(sizes, d=width), against=kind, longest=longest, batch=batch
+                )
+                for kind in ("recurrent", "recurrent, LSTM", "convolutional")
                 for width in widths
             ],
+            batch,
         )
     with lines_out(None) as write:
         for line in [json.dumps(found.summary())] if json_output else found.lines():

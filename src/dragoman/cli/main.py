@@ -29,6 +29,7 @@ from dragoman.cli.scoring import score
 from dragoman.cli.serving import serve
 from dragoman.cli.training import quickstart, train
 from dragoman.cli.translating import translate
+from dragoman.cli.trees import trees
 from dragoman.cli.verify import verify_resume
 from dragoman.errors import ConfigError, DragomanError
 
@@ -100,6 +101,7 @@ app.command()(serve)
 app.command()(plan)
 app.command()(verify_resume)
 app.add_typer(inspect)
+app.add_typer(trees)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -25,6 +25,7 @@ from dragoman.cli.options import (
     Groups,
     Json,
     LengthPenalty,
+    MaxExtra,
     MaxLength,
     MinLength,
     ModelFolder,
@@ -67,7 +68,10 @@ def evaluate(
     ] = 256,
     metrics: Annotated[
         str | None,
-        typer.Option(help="Of bleu, chrf, ter, exact, wer; comma between. bleu,chrf unless given."),
+        typer.Option(
+            help="Of bleu, chrf, ter, exact, wer, brackets, and the paper's paper-bleu-de, "
+            "paper-bleu-fr; comma between. bleu,chrf unless given."
+        ),
     ] = None,
     alternatives: Annotated[
         bool, typer.Option(help="Lines of the same source are one item; exact,wer.")
@@ -78,6 +82,7 @@ def evaluate(
     beam: Beam = 4,
     alpha: Alpha = 0.6,
     max_length: MaxLength = None,
+    max_extra: MaxExtra = 50,
     length_penalty: LengthPenalty = "paper",
     word_reward: WordReward = 0.0,
     coverage: Coverage = 0.0,
@@ -109,6 +114,7 @@ def evaluate(
         "beam": beam,
         "alpha": alpha,
         "max_length": max_length,
+        "max_extra": max_extra,
         "length_penalty": length_penalty,
         "word_reward": word_reward,
         "coverage": coverage,

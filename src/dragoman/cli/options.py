@@ -39,8 +39,11 @@ Alpha = Annotated[
 MaxLength = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Most pieces, the end symbol included; source length + 50 unless given."
+        min=1, help="Most pieces, the end symbol included; source + MAX_EXTRA unless given."
     ),
+]
+MaxExtra = Annotated[
+    int, typer.Option(min=0, help="Most pieces beyond those of the source, without --max-length.")
 ]
 LengthPenalty = Annotated[
     str,

@@ -18,8 +18,8 @@ def plan(
         typer.Option(
             "--hardware",
             metavar="NAME[:COUNT]",
-            help="p100, v100, a100, h100, h200, rtx3090, rtx4090, cpu (a core); may be repeated; "
-            "one of each unless given.",
+            help="p100, v100, a100, h100, h200, rtx3090, rtx4090, or cpu, threads of this machine; "
+            "may be repeated; one of each unless given.",
         ),
     ] = None,
     settings: Setting = None,

@@ -54,7 +54,7 @@ class Segments:
             if self.json_lines:
                 said = {"line": number, **_plain(translation, self.explain), **self.beside()}
                 if self.alternatives:
-                    said["alternatives"] = [asdict(each) for each in others]
+                    said["alternatives"] = [_without(asdict(each), "ids") for each in others]
                 write(json.dumps(said, ensure_ascii=False))
             elif self.alternatives:
                 write(written(translation, others))
@@ -97,6 +97,10 @@ class Segments:
 def _plain(translation: Any, traces: bool) -> dict[str, Any]:  # Any: naming the type loads torch
     names = ("text", "score", "truncated", "flags", "missing")
     plain = {**{name: getattr(translation, name) for name in names}, **asdict(translation)}
-    if not traces:
-        del plain["traces"]
-    return plain
+    plain["hypotheses"] = [_without(each, "written") for each in plain["hypotheses"]]
+    return _without(plain, "read", *(() if traces else ("traces",)))
+
+
+def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:  # Any: values of JSON
+    """Leave out what only the vocabulary of the model makes sense of."""
+    return {name: value for name, value in record.items() if name not in names}

@@ -13,7 +13,8 @@ from typing import Annotated, Any
 import typer
 
 import dragoman
-from dragoman.cli.lines import say
+from dragoman.cli.lines import lines_out, say
+from dragoman.cli.measuring import refuse
 from dragoman.cli.options import Device, Setting
 from dragoman.errors import ConfigError
 
@@ -44,7 +45,16 @@ def train(
         int, typer.Option(min=0, help="With --from: pieces to add at most, for the new text.")
     ] = 0,
     settings: Setting = None,
-    dry_run: Annotated[bool, typer.Option(help="Print the resolved recipe and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option(help="Print the resolved recipe, and what it needs, and stop.")
+    ] = False,
+    hardware: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[:COUNT]", help="With --dry-run: on what, as plan takes it."),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(min=0, help="With --dry-run: of one device for an hour.")
+    ] = None,
     restart: Annotated[bool, typer.Option(help="Throw away what the run folder holds.")] = False,
     accept_changes: Annotated[
         bool, typer.Option(help="Go on although the recipe differs from the run's.")
@@ -55,10 +65,13 @@ def train(
 
     The same command goes on with an unfinished run.
     """
-    from dragoman.run import model_table  # loads torch
+    from dragoman.run import dry_run as looked_at  # loads torch
+    from dragoman.run import model_table
 
     if (recipe is None) == (source is None) or (source is None) != (target is None):
         raise ConfigError("", "give a recipe, or both --source and --target")
+    if not dry_run:
+        refuse({"--hardware": bool(hardware), "--price": price is not None}, "is for --dry-run")
     stem = source.name.partition(".")[0] if source is not None else ""
     folder = run or Path("runs") / (stem or Path(str(recipe)).stem)
     settings = [*(settings or ())]
@@ -69,7 +82,10 @@ def train(
     else:
         chosen = dragoman.read_recipe(str(recipe), settings, model=model)
     if dry_run:
-        print(dragoman.recipe_toml(chosen), end="")
+        title = Path(str(recipe)).stem if recipe is not None else stem
+        with lines_out(None) as write:
+            for line in looked_at(chosen, hardware or (), title=title, price=price).lines():
+                write(line)
         return
     status = _train(
         chosen,

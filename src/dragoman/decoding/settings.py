@@ -13,7 +13,7 @@ from dragoman.errors import ConfigError, Mistake
 class BeamSearch:
     """The ``[decoding]`` table of a recipe; the defaults are those of section 6.1.
 
-    All that stands below ``max_length`` is off unless asked for, and the search is then that of
+    All that stands below ``max_extra`` is off unless asked for, and the search is then that of
     section 6.1 to the bit. |y| counts the end symbol everywhere.
 
     Args:
@@ -21,7 +21,9 @@ class BeamSearch:
         alpha: strength of the length penalty, -10 to 10; 0 compares plain log-probabilities, more
             favours longer translations, a negative number shorter ones.
         n_best: translations returned of each sentence, at most ``beam``.
-        max_length: most pieces generated, the end symbol included; unset, 50 more than the source.
+        max_length: most pieces generated, the end symbol included; unset, ``max_extra`` more than
+            the source has.
+        max_extra: 50 in section 6.1, and 300 for the trees of section 6.3.
         length_penalty: what log P(y) is divided by: ``paper`` is ((5 + |y|) / 6)^alpha,
             ``average`` is |y|^alpha, ``none`` is 1.
         word_reward: is added to the score for each piece, -100 to 100.
@@ -45,6 +47,7 @@ class BeamSearch:
     alpha: float = 0.6
     n_best: int = 1
     max_length: int | None = None
+    max_extra: int = 50
     length_penalty: LengthForm = "paper"
     word_reward: float = 0.0
     coverage: float = 0.0
@@ -65,7 +68,7 @@ class BeamSearch:
 
     def limit(self, source_length: int) -> int:
         """Say how many pieces a translation may have, the end symbol included."""
-        return source_length + 50 if self.max_length is None else self.max_length
+        return source_length + self.max_extra if self.max_length is None else self.max_length
 
     @property
     def final_score(self) -> FinalScore:
@@ -78,12 +81,13 @@ class BeamSearch:
 
     def _out_of_range(self) -> Iterator[Mistake]:
         least = {"beam": 1, "n_best": 1, "max_length": 1, "groups": 1}
-        least |= {"min_length": 0, "no_repeat_ngram": 0}
+        least |= {"max_extra": 0, "min_length": 0, "no_repeat_ngram": 0}
         for name, bound in least.items():
             value = getattr(self, name)
             if value is not None and value < bound:
                 yield Mistake(name, f"{value} is less than {bound}")
-        for name, most in (("beam", 10_000), ("max_length", 1_000_000), ("min_length", 1_000_000)):
+        lengths = dict.fromkeys(("max_length", "max_extra", "min_length"), 1_000_000)
+        for name, most in {"beam": 10_000, **lengths}.items():
             if (value := getattr(self, name)) is not None and value > most:
                 yield Mistake(name, f"{value} is more than {most}")
         ranges = {"alpha": 10, "word_reward": 100}  # far beyond use; penalties would overflow

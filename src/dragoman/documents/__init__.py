@@ -8,6 +8,7 @@ from dragoman.documents.fill import (
     Remark,
     Translate,
     fill_document,
+    fill_documents,
 )
 from dragoman.documents.unit import FillOptions
 
@@ -20,4 +21,5 @@ __all__ = [
     "Remark",
     "Translate",
     "fill_document",
+    "fill_documents",
 ]

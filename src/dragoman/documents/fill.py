@@ -6,7 +6,7 @@ text are to hold a translation; those are replaced, and all bytes between them a
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from dragoman.documents.encoded import Change, splice
@@ -84,48 +84,94 @@ def fill_document(
         MissingExtraError: a PO file, and polib is not installed.
         ValueError: ``translate`` gave another number of fragments than it got.
     """
+    return fill_documents({name: data}, format, translate, options=options)[0]
+
+
+def fill_documents(
+    documents: Mapping[str, bytes],
+    format: DocumentFormat,
+    translate: Translate,
+    *,
+    options: FillOptions | None = None,
+) -> list[tuple[bytes, Filled]]:
+    """Translate documents of one format together, so that few calls translate all their texts.
+
+    Args:
+        documents: whole files, by what messages call them.
+        format: as in ``fill_document``, and so are the others.
+        translate: as above.
+        options: as above.
+
+    Returns:
+        What ``fill_document`` gives of each, in order.
+
+    Raises:
+        DataError: as ``fill_document``.
+        MissingExtraError: as ``fill_document``.
+        ValueError: as ``fill_document``.
+    """
+    for name, data in documents.items():
+        _refuse_unreadable(name, data)
+    jobs = [_Job(name, data) for name, data in documents.items()]
+    for planner in _PASSES[format]:
+        plans = [planner(job.data, job.name, options or FillOptions()) for job in jobs]
+        found = _translations([unit for plan in plans for unit in plan.units], translate)
+        for job, plan in zip(jobs, plans, strict=True):
+            job.fill(plan, found)
+    return [(job.data, job.filled()) for job in jobs]
+
+
+def _refuse_unreadable(name: str, data: bytes) -> None:
     if len(data) > LARGEST:
         raise DataError(name, f"larger than {LARGEST >> 20} MiB", "split it")
     for signature, kind in _PACKED.items():
         if data.startswith(signature):
             raise DataError(name, f"packed ({kind})", "unpack it first")
-    targets = 0
-    left, remarks = Counter[str](), list[Remark]()
-    changes: list[tuple[Change, ...]] = []
-    for planner in _PASSES[format]:
-        plan = planner(data, name, options or FillOptions())
-        data, changed = _fill(plan, translate, remarks)
-        changes.append(changed)
-        targets += sum(_targets(unit) for unit in plan.units) - plan.left["not written"]
-        left += plan.left
-    return data, Filled(targets, dict(left), tuple(remarks), tuple(changes))
 
 
-def _fill(
-    plan: Plan, translate: Translate, remarks: list[Remark]
-) -> tuple[bytes, tuple[Change, ...]]:
-    """Do what a plan says."""
-    found = _translations(plan.units, translate)
-    replacements: list[tuple[int, int, str]] = []
-    for unit in plan.units:
-        results = [found[source] for source in unit.sources]
-        needed = {piece for edit in unit.edits for piece in edit.pieces if isinstance(piece, int)}
-        problems = [_problem(unit.sources[n], results[n]) for n in sorted(needed)]
-        try:
-            made = [] if any(problems) else _replacements(unit, results)
-        except Unwritable as error:
-            made, problems = [], [str(error)]
-        if not made:
-            problem = next(problem for problem in problems if problem)
-            remarks.append(Remark(unit.line, f"left as it was: {problem}"))
-            plan.left["not written"] += _targets(unit)
-            continue
-        replacements += made
-        for number in sorted(needed):
-            lost = lost_placeholders(unit.sources[number], results[number])
-            if lost:
-                remarks.append(Remark(unit.line, f"the translation lacks {', '.join(lost)}"))
-    return splice(plan.document, replacements)
+@dataclass(slots=True)
+class _Job:
+    """A document, and what has been done to it so far."""
+
+    name: str
+    data: bytes
+    targets: int = 0
+    left: Counter[str] = field(default_factory=Counter[str])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    changes: list[tuple[Change, ...]] = field(default_factory=list[tuple[Change, ...]])
+
+    def filled(self) -> Filled:
+        return Filled(self.targets, dict(self.left), tuple(self.remarks), tuple(self.changes))
+
+    def fill(self, plan: Plan, found: Mapping[Fragment, Fragment]) -> None:
+        """Do what a plan says."""
+        replacements: list[tuple[int, int, str]] = []
+        for unit in plan.units:
+            results = [found[source] for source in unit.sources]
+            needed = {
+                piece for edit in unit.edits for piece in edit.pieces if isinstance(piece, int)
+            }
+            problems = [_problem(unit.sources[n], results[n]) for n in sorted(needed)]
+            try:
+                made = [] if any(problems) else _replacements(unit, results)
+            except Unwritable as error:
+                made, problems = [], [str(error)]
+            if not made:
+                problem = next(problem for problem in problems if problem)
+                self.remarks.append(Remark(unit.line, f"left as it was: {problem}"))
+                plan.left["not written"] += _targets(unit)
+                continue
+            replacements += made
+            for number in sorted(needed):
+                lost = lost_placeholders(unit.sources[number], results[number])
+                if lost:
+                    self.remarks.append(
+                        Remark(unit.line, f"the translation lacks {', '.join(lost)}")
+                    )
+        self.data, changed = splice(plan.document, replacements)
+        self.changes.append(changed)
+        self.targets += sum(map(_targets, plan.units)) - plan.left["not written"]
+        self.left += plan.left
 
 
 def _translations(units: Sequence[Unit], translate: Translate) -> dict[Fragment, Fragment]:

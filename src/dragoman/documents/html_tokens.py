@@ -103,6 +103,7 @@ class _Reader(HTMLParser):
         self.tokens: list[Token] = []
         self._last = text.rfind(">")  # of what is left
         self._endless_comment = False
+        self._text, self._broken = text, False  # whether all that is left began like markup
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def goahead(self, end: bool) -> None:
@@ -137,14 +138,19 @@ class _Reader(HTMLParser):
         self._note("alone" if tag in VOID else "close", tag)
 
     def handle_data(self, data: str) -> None:
-        # What begins like markup and never ends is no text to translate.
-        self._note("alone" if _UNFINISHED.match(data) else "text")
+        # What begins like markup and never ends is no text to translate. The parser gives the sign
+        # of the last one alone, and what follows as if it were text.
+        line, column = self.getpos()
+        start = self._lines[line - 1] + column
+        unfinished = _UNFINISHED.match(self._text, start) is not None
+        self._broken |= unfinished and data == "<" and self._text.find("<", start + 1) < 0
+        self._note("alone" if unfinished or self._broken else "text")
 
     def handle_entityref(self, name: str) -> None:
-        self._note("text")
+        self._note("alone" if self._broken else "text")
 
     def handle_charref(self, name: str) -> None:
-        self._note("text")
+        self._note("alone" if self._broken else "text")
 
     def handle_comment(self, data: str) -> None:
         self._note("alone")

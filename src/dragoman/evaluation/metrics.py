@@ -1,13 +1,15 @@
-"""BLEU, chrF and TER through sacreBLEU, with the signature that says how (Post 2018)."""
+"""Metrics of translations, with signatures; BLEU, chrF and TER are sacreBLEU's (Post 2018)."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dragoman.evaluation.brackets import score_tokens
 from dragoman.evaluation.error_rate import error_rate
 
-MetricName = Literal["bleu", "chrf", "ter", "exact", "wer", "accuracy", "bits"]
-METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "exact", "wer")  # of translations
+MetricName = Literal["bleu", "chrf", "ter", "exact", "wer", "brackets", "accuracy", "bits"]
+# Those of translations:
+METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "exact", "wer", "brackets")
 _LOWER_IS_BETTER: frozenset[MetricName] = frozenset({"ter", "wer", "bits"})
 
 
@@ -15,7 +17,7 @@ _LOWER_IS_BETTER: frozenset[MetricName] = frozenset({"ter", "wer", "bits"})
 class Score:
     """The value of one metric over a corpus, and how it was computed."""
 
-    metric: MetricName
+    metric: str  # one of ``MetricName``, or of ``PaperMetric``
     value: float  # 0 to 100, higher is better; TER and WER are error rates, bits are per character
     signature: str
 
@@ -34,17 +36,21 @@ def corpus_score(
     """Compare translations with references, both raw text.
 
     Args:
-        metric: which.
+        metric: which; ``brackets`` is the F1 of trees in tokens, 0 to 100.
         hypotheses: one per sentence.
         references: one per sentence.
         tokenize: BLEU's tokenizer (``13a``, ``zh``, ``char``, ...); sacreBLEU's default if empty.
 
     Raises:
         ValueError: the counts differ, or there are none.
+        DataError: ``brackets``, and a reference is no tree.
     """
     _check_counts(len(hypotheses), len(references))
     if metric in ("exact", "wer"):
         return line_score(metric, hypotheses, [[reference] for reference in references])
+    if metric == "brackets":
+        found = score_tokens(hypotheses, references).brackets
+        return Score(metric, 100 * found.f1, "f1:labelled|rules:COLLINS|repair:yes|dragoman")
     scorer = _scorer(metric, tokenize)
     result = scorer.corpus_score(list(hypotheses), [list(references)])
     return Score(metric, float(result.score), str(scorer.get_signature()))

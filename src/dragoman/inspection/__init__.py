@@ -25,12 +25,8 @@ from dragoman.inspection.complexity import (
     linear_attention_cost,
     visible_pairs,
 )
-from dragoman.inspection.complexity_report import (
-    Complexity,
-    MeasuredCrossing,
-    MeasuredLayer,
-    draw_complexity,
-)
+from dragoman.inspection.complexity_picture import draw_complexity
+from dragoman.inspection.complexity_report import Complexity, MeasuredCrossing, MeasuredLayer
 from dragoman.inspection.convolution_cost import (
     ConvolutionCost,
     ConvolutionWindow,
@@ -61,7 +57,7 @@ from dragoman.inspection.cost import (
     separable_convolution_cost,
     training_time,
 )
-from dragoman.inspection.devices import Device, Format, devices, parse_hardware
+from dragoman.inspection.devices import PROCESSOR, Device, Format, devices, parse_hardware
 from dragoman.inspection.field import FieldSketch, draw_fields, field_lines, field_sketches
 from dragoman.inspection.head_importance import (
     Head,
@@ -78,6 +74,7 @@ from dragoman.inspection.masks import NamedMask, draw_masks, mask_kinds, model_m
 from dragoman.inspection.model_picture import draw_shape
 from dragoman.inspection.model_shape import Block, Stack, model_stacks, stack_lines
 from dragoman.inspection.neighbours import Neighbour, nearest_pieces, piece_table
+from dragoman.inspection.paper_runs import PaperRun, paper_run
 from dragoman.inspection.parameters import ParameterCount, count_parameters
 from dragoman.inspection.part_counts import PartCount, count_lines, part_counts
 from dragoman.inspection.plan import (
@@ -85,7 +82,6 @@ from dragoman.inspection.plan import (
     Plan,
     Scaling,
     UpdateTime,
-    Workload,
     communication_seconds,
     memory_of,
 )
@@ -101,8 +97,10 @@ from dragoman.inspection.run_history import (
 )
 from dragoman.inspection.run_picture import draw_run
 from dragoman.inspection.run_report import run_lines, run_summary
+from dragoman.inspection.work import Product, Workload
 
 __all__ = [
+    "PROCESSOR",
     "ActivationCurve",
     "AttentionKind",
     "AttentionMaps",
@@ -130,11 +128,13 @@ __all__ = [
     "Memory",
     "NamedMask",
     "Neighbour",
+    "PaperRun",
     "ParameterCount",
     "PartCount",
     "Plan",
     "PlanReport",
     "PositionView",
+    "Product",
     "Rates",
     "RecurrentKind",
     "RunHistory",
@@ -188,6 +188,7 @@ __all__ = [
     "model_masks",
     "model_stacks",
     "nearest_pieces",
+    "paper_run",
     "parse_hardware",
     "part_counts",
     "piece_labels",

@@ -14,6 +14,7 @@ from dragoman.inspection.run_picture import new_figure, save_picture
 
 COLOURS = "Blues"  # white to dark blue: one hue, told apart by its lightness alone
 _CELL = 0.24  # inches; a label of 8 points fits
+_TITLE = 3.2  # inches that the longest title takes
 _TITLES = {
     "encoder": "encoder: source to source",
     "decoder": "decoder: target to what was written before",
@@ -43,17 +44,19 @@ def draw_attention(
     view = maps.view(kind)
     rows, columns = piece_labels(view.rows), piece_labels(view.columns)
     heads = view.weights.shape[1]
-    wide = len(columns) * _CELL + 0.09 * max(map(len, rows)) + 0.6
+    wide = max(len(columns) * _CELL, _TITLE) + 0.09 * max(map(len, rows)) + 0.6
     high = len(rows) * _CELL + 0.09 * max(map(len, columns)) + 1.3
     small = 1.5  # inches that a small map takes
     across = max(1, math.ceil(heads / max(1, int(max(high, 3.2) // small))))
-    figure = new_figure((max(wide, 3) + across * small, max(high, 3.2)), "a picture of attention")
+    figure = new_figure((wide + across * small, max(high, 3.2)), "a picture of attention")
     lettering = Lettering.of([*rows, *columns])
-    left, right = figure.subfigures(1, 2, width_ratios=[max(wide, 3), across * small])
+    left, right = figure.subfigures(1, 2, width_ratios=[wide, across * small])
     shown = "mean of all heads" if head is None else f"head {head + 1}"
     axes = left.subplots()
     _draw_map(axes, view.chosen(layer, head), rows, columns, lettering)
-    left.suptitle(f"{_TITLES[kind]}\nlayer {layer + 1}, {shown}", fontsize=10)
+    # A title of the axes goes above the labels of the columns; one of the figure lies on them.
+    axes.set_title(f"{_TITLES[kind]}\nlayer {layer + 1}, {shown}", loc="left", fontsize=10)
+    axes.set_anchor("NW")
     down = math.ceil(heads / across)
     panels = np.atleast_1d(right.subplots(down, across, squeeze=False)).ravel()
     for number, panel in enumerate(panels):

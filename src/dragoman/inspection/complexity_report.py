@@ -1,4 +1,4 @@
-"""Table 1 for given sizes as text, for programs and as a picture, with measurements beside it.
+"""Table 1 for given sizes as text and for programs, with measurements beside it.
 
 Letters as in ``complexity.py``.
 """
@@ -6,27 +6,14 @@ Letters as in ``complexity.py``.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from dragoman.inspection.complexity import LayerSizes, crossing, crossings, layer_kinds
-from dragoman.inspection.run_picture import new_figure, save_picture
-
-_STYLES = (  # colours of Okabe and Ito (2008); dash and marker tell lines apart as well
-    ("#0072B2", "-", "o"),
-    ("#D55E00", "--", "s"),
-    ("#E69F00", "--", "D"),
-    ("#009E73", "-.", "^"),
-    ("#56B4E9", "-.", "v"),
-    ("#CC79A7", ":", "P"),
-    ("#555555", ":", "X"),
-    ("#000000", "-", "*"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLayer:
-    """One training pass of one layer over one sequence.
+    """One training pass of one layer over a batch of sequences.
 
     Args:
         name: of the kind of layer.
@@ -50,12 +37,19 @@ class MeasuredCrossing:
         name: of the other kind.
         n: positions; None where it was still faster at ``longest``.
         longest: positions up to which it was looked for.
+        shortest: positions from which it was looked for; ``n`` where it was slower there already.
     """
 
     d: int
     name: str
     n: float | None
     longest: int
+    shortest: int = 1
+
+    @property
+    def below(self) -> bool:
+        """Whether self-attention was slower at every length."""
+        return self.n is not None and self.n <= self.shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +61,14 @@ class Complexity:
         sizes: of the layers.
         measured: none unless asked.
         crossed: measured for several widths; none unless asked.
+        batch: sequences that went through together when measured.
     """
 
     n: int
     sizes: LayerSizes
     measured: Sequence[MeasuredLayer] = ()
     crossed: Sequence[MeasuredCrossing] = ()
+    batch: int = 1
 
     def lines(self) -> list[str]:
         """Say it for people."""
@@ -88,7 +84,8 @@ class Complexity:
             lines += ["", *_table(_grid("memory, MiB", self.measured, _mebibytes))]
             lines += [
                 "",
-                "one sequence forward and backward in float32; memory beside the weights",
+                f"{sequences_in_words(self.batch)} forward and backward in float32; "
+                "memory beside the weights",
                 "our restricted self-attention forms all n² scores, and hides those too far away",
             ]
         lines += ["", *self._crossings()]
@@ -112,6 +109,7 @@ class Complexity:
         return {
             "n": self.n,
             **asdict(self.sizes),
+            "batch": self.batch,
             "layers": rows,
             "crossings": [asdict(one) for one in crossings(self.sizes)],
             "measured": [asdict(one) for one in self.measured],
@@ -142,112 +140,37 @@ class Complexity:
             rows.append([f"  {one.name}", _limit(one.terms), _limit(one.multiplications)])
         lines = _table(rows)
         if self.crossed:
-            rows = [["self-attention is faster while n is below", "by table 1", "measured"]]
+            rows = [["self-attention is faster while n is below", "table 1", "multiplied", "timed"]]
             for one in self.crossed:
                 found = f"above {one.longest:,}" if one.n is None else f"{one.n:,.0f}"
-                terms = _limit(crossing_at(self.sizes, one.d, one.name))
-                rows.append([f"  d {one.d:,}, {one.name}", terms, found])
+                found = f"below {one.shortest:,}" if one.below else found
+                terms, counted = crossings_at(self.sizes, one.d, one.name)
+                rows.append([f"  d {one.d:,}, {one.name}", _limit(terms), _limit(counted), found])
             lines += ["", *_table(rows)]
         return lines
 
 
-def crossing_at(sizes: LayerSizes, d: int, name: str) -> int | None:
-    """Say by table 1 from which n on self-attention costs as much as a kind of layer at width d."""
+def crossings_at(sizes: LayerSizes, d: int, name: str) -> tuple[int | None, int | None]:
+    """Say from which n on self-attention costs as much as a kind of layer at width d.
+
+    Returns:
+        By the terms of table 1, and by multiplications; 1 is always, None never.
+    """
     attention, *others = layer_kinds(replace(sizes, d=d, heads=1))
     other = next(kind for kind in others if kind.name == name)
-    return crossing(lambda n: attention.cost(n).per_layer, lambda n: other.cost(n).per_layer)
+    return (
+        crossing(lambda n: attention.cost(n).per_layer, lambda n: other.cost(n).per_layer),
+        crossing(attention.multiplications, other.multiplications),
+    )
 
 
-def draw_complexity(found: Complexity, path: Path) -> None:
-    """Draw costs over the length, and the crossover of n against d, as PNG.
-
-    The curves are measured times where there are any, otherwise the terms of table 1.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-        DataError: the file cannot be written.
-    """
-    figure = new_figure((12, 5), "the picture of table 1")
-    left, right = figure.subplots(1, 2)
-    if found.measured:
-        _draw_measured(left, found)
-    else:
-        _draw_terms(left, found)
-    _draw_crossings(right, found)
-    for axes in (left, right):
-        axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.grid(alpha=0.25)
-        axes.legend(fontsize=8)
-    save_picture(figure, path)
+def sequences_in_words(batch: int) -> str:
+    """Say how many went through together."""
+    return "one sequence" if batch == 1 else f"{batch:,} sequences at once"
 
 
-def _draw_measured(axes: Any, found: Complexity) -> None:
-    for (name, points), style in zip(_by_layer(found.measured).items(), _STYLES, strict=True):
-        colour, dash, marker = style
-        axes.plot(
-            list(points),
-            [1e3 * one.seconds for one in points.values()],
-            color=colour,
-            linestyle=dash,
-            marker=marker,
-            markersize=4,
-            label=name,
-        )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("n, positions")
-    axes.set_ylabel("milliseconds, forward and backward")
-    axes.set_title(f"measured, d = {found.sizes.d:,}", fontsize=10)
-
-
-def _draw_terms(axes: Any, found: Complexity) -> None:
-    lengths = [2**power for power in range(2, max(12, found.n.bit_length() + 2))]
-    for kind, (colour, dash, _) in zip(layer_kinds(found.sizes), _STYLES, strict=True):
-        costs = [kind.cost(n).per_layer for n in lengths]
-        axes.plot(lengths, costs, color=colour, linestyle=dash, label=kind.name)
-    axes.axvline(found.n, color="#555555", linewidth=0.9, linestyle=":")
-    axes.set_yscale("log")
-    axes.set_xlabel("n, positions; dotted: the given n")
-    axes.set_ylabel("operations")
-    axes.set_title(f"by table 1, d = {found.sizes.d:,}", fontsize=10)
-
-
-def _draw_crossings(axes: Any, found: Complexity) -> None:
-    widths = sorted({one.d for one in found.crossed} | {32, 64, 128, 256, 512, 1024})
-    axes.plot(widths, widths, color="#0072B2", label="n = d, where table 1 has them equal")
-    axes.fill_between(widths, widths, min(widths), color="#0072B2", alpha=0.08, linewidth=0)
-    for number, name in enumerate(dict.fromkeys(one.name for one in found.crossed)):
-        colour, dash, marker = _STYLES[number + 1]
-        met = [one for one in found.crossed if one.name == name and one.n is not None]
-        if met:
-            axes.plot(
-                [one.d for one in met],
-                [one.n for one in met],
-                color=colour,
-                linestyle=dash,
-                marker=marker,
-                label=f"measured against {name}",
-            )
-        beyond = [one for one in found.crossed if one.name == name and one.n is None]
-        if beyond:
-            axes.plot(
-                [one.d for one in beyond],
-                [one.longest for one in beyond],
-                color=colour,
-                linestyle="",
-                marker=r"$\uparrow$",
-                markersize=10,
-                label=f"still faster than {name} here",
-            )
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel("d, representation width")
-    axes.set_ylabel("n, positions")
-    axes.set_title("below the line self-attention costs less than recurrence", fontsize=10)
-
-
-def _by_layer(measured: Sequence[MeasuredLayer]) -> dict[str, dict[int, MeasuredLayer]]:
+def by_layer(measured: Sequence[MeasuredLayer]) -> dict[str, dict[int, MeasuredLayer]]:
+    """Sort measurements by the name of the layer, then by length."""
     found: dict[str, dict[int, MeasuredLayer]] = {}
     for one in measured:
         found.setdefault(one.name, {})[one.n] = one
@@ -259,7 +182,7 @@ def _grid(
 ) -> list[list[str]]:
     lengths = sorted({one.n for one in measured})
     rows = [[title, *(f"n {n:,}" for n in lengths)]]
-    for name, points in _by_layer(measured).items():
+    for name, points in by_layer(measured).items():
         rows.append([name, *(say(points[n]) if n in points else "" for n in lengths)])
     return rows
 

@@ -6,46 +6,12 @@ seconds, a multiply-add is two operations.
 
 from dataclasses import dataclass, field
 
-from dragoman.inspection.devices import IN_A_MACHINE, NETWORK, PAPER_SUSTAINED, Device, Format
+from dragoman.inspection.devices import IN_A_MACHINE, NETWORK, Device, Format
+from dragoman.inspection.paper_runs import PAPER_SUSTAINED, PaperRun
+from dragoman.inspection.work import Workload
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of devices, for which scaling is said
 WORTHWHILE = 0.5  # of what so many devices could do is what they should do
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
-    """One update of a training, in one number format.
-
-    Args:
-        parameters: learned numbers.
-        slots: most places of target pieces in one batch (of images, places of patches).
-        batches: whose gradients make an update.
-        operations: of matrix products, forward and backward, in one batch.
-        weights: bytes of the weights, float32 originals and copies to compute with.
-        gradients: bytes of their float32 gradients.
-        moments: bytes that the optimizer remembers.
-        held: bytes of what one batch of ``slots`` holds beside these at its peak.
-        held_anyway: the part of ``held`` that does not depend on the size of the batch.
-        copies: bytes of the weights in the format they are multiplied in.
-        split: whether each device keeps only its share of weights, gradients and moments.
-    """
-
-    parameters: int
-    slots: int
-    batches: int
-    operations: float
-    weights: float
-    gradients: float
-    moments: float
-    held: float
-    held_anyway: float
-    copies: float
-    split: bool
-
-    @property
-    def operations_per_slot(self) -> float:
-        """Operations for each target place."""
-        return self.operations / self.slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +36,22 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class UpdateTime:
-    """Seconds of one update; communication is not hidden behind computing here."""
+    """Seconds of one update; communication is not hidden behind computing here.
+
+    Args:
+        computing: by the share of the peak, or as products and all else take when measured.
+        communicating: between devices.
+        at_best: computing, if products ran at the peak and all else as fast as memory, and
+            operators were not started more slowly than they run.
+    """
 
     computing: float
     communicating: float
+    at_best: float
 
     @property
     def total(self) -> float:
-        """Both, one after the other."""
+        """Computing and communicating, one after the other."""
         return self.computing + self.communicating
 
 
@@ -116,6 +90,7 @@ class Plan:
         steps: updates in the run; None when that depends on the data.
         price: of one device for an hour, in any currency; None is unknown.
         utilization: share of the peak that an update reaches; that of the device unless given.
+        paper: what the paper says of such a training; None of any other.
     """
 
     name: str
@@ -126,6 +101,7 @@ class Plan:
     steps: int | None
     price: float | None = None
     utilization: float | None = None
+    paper: PaperRun | None = None
     scaling: tuple[Scaling, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -134,8 +110,8 @@ class Plan:
             object.__setattr__(self, "scaling", tuple(self._scaled(count) for count in COUNTS))
 
     @property
-    def share_of_peak(self) -> float:
-        """What of the peak an update is taken to reach."""
+    def share_of_peak(self) -> float | None:
+        """What of the peak an update is taken to reach; None where its parts were timed."""
         return self.device.utilization if self.utilization is None else self.utilization
 
     @property
@@ -145,14 +121,49 @@ class Plan:
 
     @property
     def available(self) -> float:
-        """Bytes that a process may take on each device; threads share the memory of all cores."""
-        return self.device.memory * (self.count if self.device.processor else 1)
+        """Bytes that a process may take on each device; threads share theirs."""
+        return self.device.memory
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Bytes that a process takes on each device at its peaks, libraries and rounding included.
+
+        A processor's memory also holds a checkpoint as it is written (``training/checkpoint.py``
+        makes both files whole before, the second of them twice for a moment), and those that are
+        averaged at the end, with their mean. Not all that an update held is given back before.
+        """
+        memory = self.memory
+        update = self.device.reserved + memory.lasting + self.device.rounding * memory.activations
+        stays = self._between + self._kept
+        return {
+            "update": update,
+            **{name: min(update, stays) + more for name, more in self._files.items()},
+        }
+
+    @property
+    def _between(self) -> float:
+        """What two updates have between them at least."""
+        return self.device.reserved + self.memory.weights + self.memory.moments
+
+    @property
+    def _kept(self) -> float:
+        """What a processor's allocator keeps of an update."""
+        return self.device.kept * self.device.rounding * self.work.small
+
+    @property
+    def _files(self) -> dict[str, float]:
+        """What a processor's memory holds of checkpoints, and when."""
+        if not self.device.processor:
+            return {}
+        found = {"saving": self.work.saved + 2 * self.work.remembered}
+        if self.work.averaged:
+            found["averaging"] = (self.work.averaged + 1) * self.work.saved
+        return found
 
     @property
     def taken(self) -> float:
-        """Bytes that a process takes on each device, libraries and rounding included."""
-        memory = self.memory
-        return self.device.reserved + memory.lasting + self.device.rounding * memory.activations
+        """The most of ``phases``."""
+        return max(self.phases.values())
 
     @property
     def fits(self) -> bool:
@@ -161,13 +172,20 @@ class Plan:
 
     @property
     def largest_slots(self) -> int:
-        """Most target places of a batch that fit; 0 when not even weights do."""
+        """Most target places of a batch that fit; 0 when not even weights do, or a checkpoint."""
         work = self.work
         left = self.available - self.device.reserved - self.memory.lasting
         grows = left / self.device.rounding - work.held_anyway
         each = (work.held - work.held_anyway) / work.slots
         divided = 1 if self.device.processor else _dividing(work, self.count)
-        return max(0, int(grows / each * divided))
+        most = grows / each * divided
+        for more in self._files.values():
+            room = self.available - self._between - more
+            if room < 0:
+                return 0
+            if self._kept:
+                most = min(most, room / self._kept * work.slots)
+        return max(0, int(most))
 
     @property
     def time(self) -> UpdateTime:
@@ -204,9 +222,18 @@ class Plan:
         return max((one.count for one in self.scaling if one.efficiency >= WORTHWHILE), default=1)
 
     def _time(self, count: int) -> UpdateTime:
-        speed = self.device.peak[self.precision] * self.share_of_peak * count
-        computing = self.work.operations * self.work.batches / speed
-        return UpdateTime(computing, communication_seconds(self.work, self.device, count))
+        work, device, share = self.work, self.device, self.share_of_peak
+        speed = device.peak[self.precision] * (1 if device.processor else count)
+        shared = 1 if device.processor else count
+        other = work.moved * work.batches / device.bandwidth / shared
+        other += work.updated / device.bandwidth / (count if work.split else 1)
+        starting = work.operators * work.batches * device.operator_seconds
+        products = work.operations * work.batches / speed
+        # A GPU works while the next operators are started; a processor starts them itself.
+        together = products + other
+        at_best = together + starting if device.processor else max(together, starting)
+        computing = at_best if share is None else max(products / share, at_best)
+        return UpdateTime(computing, communication_seconds(work, device, count), at_best)
 
     def _scaled(self, count: int) -> Scaling:
         seconds, alone = self._time(count).total, self._time(1).total

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dragoman.inspection.plan import Plan, Workload
+from dragoman.inspection.plan import Plan
+from dragoman.inspection.work import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +112,10 @@ class PlanReport:
         timed = ", ".join(f"{seconds:.3g} s with {slots:,}" for slots, seconds in pairs)
         lines = [
             f"measured here: {measured.where}",
-            f"  updates     {timed} target places",
+            f"  timed       {timed} target places",
             f"  memory      {_size(measured.peak_bytes)} beside the weights with "
             f"{measured.slots[-1]:,}; planned {_size(measured.planned_bytes)}",
-            f"  so          {measured.update_seconds:.3g} s an update, "
+            f"  update      {measured.update_seconds:.3g} s whole, on the line through these; "
             f"{measured.slots_per_second:,.0f} target places/s",
         ]
         if self.steps is not None:
@@ -123,31 +124,66 @@ class PlanReport:
 
 
 def _device_lines(plan: Plan) -> list[str]:
-    memory, time, device = plan.memory, plan.time, plan.device
-    peak = device.peak[plan.precision]
-    fits = "" if plan.fits else ": it does not fit"
-    each = "" if device.processor else " each"
-    update = f"  update      {time.total:.3g} s: {time.computing:.3g} s computing"
-    if time.communicating:
-        update += f", {time.communicating:.2g} s communicating"
+    device = plan.device
     lines = [
         f"{plan.name}:{plan.count}  {device.title}, {plan.precision}; "
         f"{device.memory / 1e9:.3g} GB at {device.bandwidth / 1e9:,.0f} GB/s",
-        f"  memory      {_size(plan.taken)} of {_size(plan.available)}{each}, libraries and "
-        f"rounding included{fits}",
-        f"  tensors     {_size(memory.total)}: weights {_size(memory.weights)}, gradients "
-        f"{_size(memory.gradients)}, optimizer {_size(memory.moments)}, activations "
-        f"{_size(memory.activations)}",
-        f"  at most     {plan.largest_slots:,} target places in a batch",
-        update,
-        f"  speed       {plan.slots_per_second:,.0f} target places/s, at "
-        f"{plan.share_of_peak:.0%} of {peak / 1e12:,.4g} TFLOP/s",
+        *_memory_lines(plan),
+        *_time_lines(plan),
     ]
     if plan.seconds is not None:
         run = f"  in all      {_long(plan.seconds)}"
         if plan.cost is not None:
             run += f", {plan.cost:,.2f} at {plan.price:g} a device and hour"
         lines.append(run)
+    lines += _paper_lines(plan)
+    if plan.scaling:
+        lines.append(f"  scaling     {_scaling(plan)}")
+    source = device.utilization_source if plan.utilization is None else "as given"
+    return [*lines, f"  figures     {device.source}", f"  share       {source}"]
+
+
+def _memory_lines(plan: Plan) -> list[str]:
+    memory, phases = plan.memory, plan.phases
+    fits = "" if plan.fits else ": it does not fit"
+    each = "" if plan.device.processor else " each"
+    peaks = ""
+    if len(phases) > 1:
+        peaks = ": " + ", ".join(f"{name} {_size(taken)}" for name, taken in phases.items())
+    return [
+        f"  memory      {_size(plan.taken)} of {_size(plan.available)}{each}, libraries and "
+        f"rounding included{peaks}{fits}",
+        f"  tensors     {_size(memory.total)}: weights {_size(memory.weights)}, gradients "
+        f"{_size(memory.gradients)}, optimizer {_size(memory.moments)}, activations "
+        f"{_size(memory.activations)}",
+        f"  at most     {plan.largest_slots:,} target places in a batch",
+    ]
+
+
+def _time_lines(plan: Plan) -> list[str]:
+    time, share = plan.time, plan.share_of_peak
+    tera = plan.device.peak[plan.precision] / 1e12
+    update = f"  update      {time.total:.3g} s"
+    if share is None:
+        update += f", reckoned: products at the {tera:,.3g} TFLOP/s timed here, then all else"
+    elif time.computing > time.at_best:
+        update += f", a guess: {share:.0%} of {tera:,.4g} TFLOP/s"
+    else:
+        update += ", a guess: the limits below are reached"
+    if time.communicating:
+        update += f", then {time.communicating:.2g} s of communicating"
+    lines = [update]
+    if share is not None:
+        lines.append(
+            f"  no less     {time.at_best:.2g} s: products at the peak, all else as fast as the "
+            f"memory; {1e6 * plan.device.operator_seconds:.0f} µs an operator"
+        )
+    return [*lines, f"  speed       {plan.slots_per_second:,.0f} target places/s"]
+
+
+def _paper_lines(plan: Plan) -> list[str]:
+    """Set a plan for the paper's device beside what the paper says of its own runs."""
+    lines: list[str] = []
     as_paper = plan.operations_as_in_the_paper
     if as_paper is not None and plan.steps is not None:
         counted = plan.work.operations * plan.work.batches * plan.steps
@@ -155,10 +191,12 @@ def _device_lines(plan: Plan) -> list[str]:
             f"  operations  {_short(as_paper)} as the paper counts, time x devices x 9.5 TFLOP/s; "
             f"{_short(counted)} of products"
         )
-    if plan.scaling:
-        lines.append(f"  scaling     {_scaling(plan)}")
-    source = device.utilization_source if plan.utilization is None else "as given"
-    return [*lines, f"  figures     {device.source}", f"  share       {source}"]
+    if (paper := plan.paper) is not None:
+        lines.append(
+            f"  the paper   {paper.name} on 8 P100: {paper.update_seconds:g} s an update, "
+            f"{_long(paper.seconds)} for {paper.steps:,}, {_short(paper.operations)} operations"
+        )
+    return lines
 
 
 def _scaling(plan: Plan) -> str:
@@ -181,6 +219,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "peak": plan.device.peak[plan.precision],
         "peaks": dict(plan.device.peak),
         "bandwidth": plan.device.bandwidth,
+        "confirmed": dict(plan.device.confirmed),
         "utilization": plan.share_of_peak,
         "utilization_source": plan.device.utilization_source,
         "parameters": plan.work.parameters,
@@ -189,15 +228,18 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "slots_per_batch": plan.work.slots,
         "memory": {**asdict(plan.memory), "total": plan.memory.total},
         "taken": plan.taken,
+        "phases": plan.phases,
         "available": plan.available,
         "fits": plan.fits,
         "largest_slots": plan.largest_slots,
         "update_seconds": plan.time.total,
+        "at_best_seconds": plan.time.at_best,
         "communicating_seconds": plan.time.communicating,
         "slots_per_second": plan.slots_per_second,
         "seconds": plan.seconds,
         "cost": plan.cost,
         "operations_as_in_the_paper": plan.operations_as_in_the_paper,
+        "paper": None if plan.paper is None else asdict(plan.paper),
         "scaling": [{**asdict(one), "efficiency": one.efficiency} for one in plan.scaling],
         "scales_to": plan.scales_to,
     }

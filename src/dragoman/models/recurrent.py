@@ -28,6 +28,8 @@ class RecurrentConfig:
     Args:
         architecture: which stacks there are.
         cell: long short-term memory or gated recurrent unit.
+        attends: to all states of the source; otherwise the decoder reads one vector of each
+            sentence, and the weights of the attention are there but learn nothing.
         layers: layers in the encoder, in both directions, and in the decoder.
         d_model: width of embeddings and of every state.
         dropout: on embeddings, between layers and on the decoder's output.
@@ -38,6 +40,7 @@ class RecurrentConfig:
 
     architecture: Literal["recurrent"] = "recurrent"
     cell: Literal["lstm", "gru"] = "lstm"
+    attends: bool = True
     layers: Annotated[int, Field(ge=1, le=1_000)] = 2
     d_model: Size = 512
     dropout: Chance = 0.2
@@ -75,6 +78,7 @@ def build_recurrent(
         build_recurrent_decoder(config),
         dropout=config.dropout,
         padding=config.padding,
+        attends=config.attends,
     )
     initialize_recurrent(model, rng)
     return model

@@ -76,6 +76,9 @@ class RecurrentEncoderDecoder(nn.Module):
         decoder: vectors and source states to hidden states of width D.
         dropout: chance in [0, 1) that an element of an embedding is dropped in training.
         padding: id of the padding piece on both sides.
+        attends: to all source states; otherwise the decoder reads the first one alone, in which the
+            backward direction has read the whole source: one vector for a sentence, as before
+            attention (Sutskever et al. 2014, arXiv 1409.3215).
     """
 
     def __init__(
@@ -87,8 +90,10 @@ class RecurrentEncoderDecoder(nn.Module):
         *,
         dropout: float = 0.0,
         padding: int,
+        attends: bool = True,
     ) -> None:
         super().__init__()
+        self.attends = attends
         self.source_embedding, self.encoder = source_embedding, encoder
         self.target_embedding, self.decoder = target_embedding, decoder
         assert isinstance(target_embedding.weight, nn.Parameter)
@@ -131,7 +136,10 @@ class RecurrentEncoderDecoder(nn.Module):
         """Begin to decode piece by piece."""
         # The backward direction ends at the first position, having read the whole source.
         summary = memory.states[:, 0].chunk(2, -1)[1]
-        return self.decoder.start(memory.states, summary, memory.visible)
+        states, visible = memory.states, memory.visible
+        if not self.attends:
+            states, visible = states[:, :1], visible[..., :1]
+        return self.decoder.start(states, summary, visible)
 
     def step(self, ids: Tensor, cache: RecurrentCache) -> tuple[Tensor, RecurrentCache]:
         """Feed the next ids (rows, T) of each hypothesis; get logits (rows, T, V)."""

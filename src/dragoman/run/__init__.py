@@ -6,6 +6,7 @@ from dragoman.run.compare import compare
 from dragoman.run.comparison.picture import draw_comparison
 from dragoman.run.convert import export, import_model
 from dragoman.run.diagnose import diagnose
+from dragoman.run.dry_run import DryRun, dry_run
 from dragoman.run.evaluate import Evaluation, evaluate, evaluate_alternatives
 from dragoman.run.layer_timing import measure_crossing, measure_layers
 from dragoman.run.load import load_model
@@ -19,6 +20,7 @@ from dragoman.run.verify_resume import verify_resume
 
 __all__ = [
     "Comparison",
+    "DryRun",
     "Evaluation",
     "Measurement",
     "ResumeCheck",
@@ -27,6 +29,7 @@ __all__ = [
     "compare",
     "diagnose",
     "draw_comparison",
+    "dry_run",
     "evaluate",
     "evaluate_alternatives",
     "export",

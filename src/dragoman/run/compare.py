@@ -40,6 +40,7 @@ def compare(
     run: str | Path | None = None,
     *,
     minutes: float | None = None,
+    overrides: Sequence[str] = (),
     device: str = "auto",
     restart: bool = False,
     should_stop: Callable[[], str] = lambda: "",
@@ -52,6 +53,8 @@ def compare(
         file: TOML; see ``Comparison``.
         run: folder to make or to continue; ``runs/compare-NAME`` unless given.
         minutes: of training for each variant, in place of the budget in the file.
+        overrides: settings for all variants, such as ``data.train=other.tsv``, after those of the
+            file.
         device: ``auto``, ``cpu``, ``cuda``, ...
         restart: throw away what the folders of the variants hold.
         should_stop: asked after every event; a reason ends this sitting, saved.
@@ -65,7 +68,7 @@ def compare(
         DataError: a corpus is wrong.
     """
     file = Path(file)
-    comparison = read_comparison(file, minutes=minutes)
+    comparison = read_comparison(file, minutes=minutes, overrides=overrides)
     plan = plan_runs(comparison, file)
     folder = default_folder(file) if run is None else Path(run)
     work = _Work(comparison, plan, folder, device)

@@ -27,6 +27,7 @@ _EXTRAS = {  # library: the extra that installs it, and what it is for
     "py3langid": ("language", "texts in another language"),
     "fastapi": ("serve", "dragoman serve"),
     "transformers": ("hf", "import and export of models of Hugging Face"),
+    "sacremoses": ("moses", "the BLEU of the paper"),
     "bitsandbytes": ("adam8bit", "the optimizer adam8bit"),
 }
 

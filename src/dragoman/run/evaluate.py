@@ -1,8 +1,9 @@
 """Compare a model's translations of a test set with its references."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from dragoman.configfile import suggest
@@ -11,7 +12,10 @@ from dragoman.decoding import BeamSearch
 from dragoman.errors import ConfigError
 from dragoman.evaluation import (
     METRICS,
+    NOT_COMPARABLE,
+    PAPER_METRICS,
     MetricName,
+    PaperBleu,
     Score,
     bleu_tokenizers,
     corpus_score,
@@ -53,7 +57,8 @@ class Evaluation:
 def describe_scores(scores: Sequence[Score], loss_nats: float) -> list[str]:
     """Say metrics and loss in lines for people."""
     loss = f"loss {loss_nats:.4f} nats  perplexity {perplexity(loss_nats):.3f}"
-    return [*map(str, scores), loss]
+    notes = [f"note: {s.metric} {NOT_COMPARABLE}" for s in scores if s.metric in PAPER_METRICS]
+    return [*map(str, scores), loss, *notes]
 
 
 def summarize_scores(scores: Sequence[Score], loss_nats: float) -> dict[str, Any]:
@@ -83,7 +88,8 @@ def evaluate(
     Args:
         translator: a loaded model.
         corpus: source and reference, raw text.
-        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``.
+        metrics: of ``bleu``, ``chrf``, ``ter``, ``exact``, ``wer``, ``brackets``, and the paper's
+            BLEU, ``paper-bleu-de`` or ``paper-bleu-fr`` (see ``PaperBleu``).
         tokenize: BLEU's tokenizer, sacreBLEU's default if empty.
         search: beam 4, alpha 0.6 unless given.
         banned_words: text that no translation holds, as in ``Translator.translate``.
@@ -94,8 +100,9 @@ def evaluate(
     Raises:
         DataError: the files cannot be read or do not fit each other.
         ConfigError: a metric is not known, or ``target_language`` is not one of the model's.
+        MissingExtraError: the paper's BLEU is asked for without the extra ``moses``.
     """
-    names: list[MetricName] = [check_metric(name) for name in metrics]
+    scorers = [_scorer(name.strip(), tokenize) for name in metrics]
     if tokenize and tokenize not in bleu_tokenizers():
         hint = suggest(tokenize, bleu_tokenizers())
         raise ConfigError("tokenize", f"{tokenize!r} is not a tokenizer of sacreBLEU", hint)
@@ -109,10 +116,7 @@ def evaluate(
     asked = _Asked(translator, batch_tokens, _language(translator, corpus, target_language))
     hypotheses = asked.translate(sources, search, banned_words)
     loss = asked.loss(sources, references)
-    scores = tuple(
-        corpus_score(name, hypotheses, references, tokenize=tokenize if name == "bleu" else "")
-        for name in names
-    )
+    scores = tuple(score(hypotheses, references) for score in scorers)
     return Evaluation(scores, loss, hypotheses)
 
 
@@ -166,6 +170,15 @@ def evaluate_alternatives(
     return Evaluation(scores, loss, hypotheses)
 
 
+def _scorer(name: str, tokenize: str) -> Callable[[Sequence[str], Sequence[str]], Score]:
+    """Find what computes a metric, before anything is translated."""
+    for paper in PAPER_METRICS:
+        if paper == name:
+            return PaperBleu(paper).score
+    metric = check_metric(name, also=PAPER_METRICS)
+    return partial(corpus_score, metric, tokenize=tokenize if metric == "bleu" else "")
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A translator, and what is asked of it."""
@@ -205,8 +218,12 @@ def _language(translator: Translator, corpus: Corpus, given: str | None) -> str 
     return given
 
 
-def check_metric(name: str) -> MetricName:
+def check_metric(name: str, *, also: Sequence[str] = ()) -> MetricName:
     """See that a metric exists.
+
+    Args:
+        name: of it.
+        also: others that the caller knows, for the hint.
 
     Raises:
         ConfigError: it does not.
@@ -214,4 +231,4 @@ def check_metric(name: str) -> MetricName:
     for metric in METRICS:
         if metric == name.strip():
             return metric
-    raise ConfigError("metrics", f"{name!r} is not a metric", suggest(name, METRICS))
+    raise ConfigError("metrics", f"{name!r} is not a metric", suggest(name, (*METRICS, *also)))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from dragoman.data import Batch, ClassBatch, ImageBatch, MaskedBatch, StreamBatch
-from dragoman.models import AnyConfig, ModelConfig
+from dragoman.models import AnyConfig, ModelConfig, RecurrentConfig
 from dragoman.recipe import Recipe
 from dragoman.training import class_loss, language_loss, masked_loss, translation_loss
 
@@ -56,6 +56,9 @@ def example_batch(recipe: Recipe, config: AnyConfig, *, slots: int, length: int)
 
     first = pieces(config.vocabulary)
     if _translates(config):
+        if isinstance(config, RecurrentConfig) and width > 1:
+            # Sources equally long would go through another library, as those of a corpus do not.
+            first[-1, -1] = config.padding
         second = pieces(config.target_vocabulary or config.vocabulary)
         return Batch(
             pairs=examples,

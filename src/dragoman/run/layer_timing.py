@@ -1,7 +1,7 @@
 """Table 1 measured: time and memory of our own layers, and where self-attention stops being faster.
 
-What is measured is one training pass: forward and backward of one sequence, in float32, on a
-processor. Sizes as in ``inspection/complexity.py``.
+What is measured is one training pass: forward and backward of a batch of sequences, in float32, on
+a processor. Sizes as in ``inspection/complexity.py``.
 """
 
 import math
@@ -54,12 +54,15 @@ def build_layers(sizes: LayerSizes) -> Mapping[str, nn.Module]:
     }
 
 
-def measure_layers(sizes: LayerSizes, lengths: Sequence[int]) -> Iterator[MeasuredLayer]:
+def measure_layers(
+    sizes: LayerSizes, lengths: Sequence[int], *, batch: int = 1
+) -> Iterator[MeasuredLayer]:
     """Measure each kind of layer at each length.
 
     Args:
         sizes: of the layers.
         lengths: in the order they are measured.
+        batch: sequences that go through together.
 
     Yields:
         A measurement as soon as it is made.
@@ -67,14 +70,14 @@ def measure_layers(sizes: LayerSizes, lengths: Sequence[int]) -> Iterator[Measur
     layers = build_layers(sizes)
     for n in lengths:
         for name, layer in layers.items():
-            x = torch.randn(1, n, sizes.d)
+            x = torch.randn(batch, n, sizes.d)
             once = partial(_once, layer, x)
             held = peak_memory(once, x.device)
             yield MeasuredLayer(name, n, _seconds(once), held)
 
 
 def measure_crossing(
-    sizes: LayerSizes, *, against: str = "recurrent", longest: int = 2_048
+    sizes: LayerSizes, *, against: str = "recurrent", longest: int = 2_048, batch: int = 1
 ) -> MeasuredCrossing:
     """Find from which length on self-attention is slower than another kind of layer, by measuring.
 
@@ -84,18 +87,19 @@ def measure_crossing(
         sizes: of the layers.
         against: the other kind.
         longest: length at which the search ends.
+        batch: sequences that go through together.
     """
     layers = build_layers(sizes)
     n, before = SHORTEST, 0.0
     while n <= longest:
-        x = torch.randn(1, n, sizes.d)
+        x = torch.randn(batch, n, sizes.d)
         own, other = (_seconds(partial(_once, layers[name], x)) for name in (_OWN, against))
         lead = math.log(other / own)  # above 0: self-attention is faster
         if lead <= 0:
             share = before / (before - lead) if before > 0 else 1.0
-            return MeasuredCrossing(sizes.d, against, n / 2 ** (1 - share), longest)
+            return MeasuredCrossing(sizes.d, against, n / 2 ** (1 - share), longest, SHORTEST)
         n, before = 2 * n, lead
-    return MeasuredCrossing(sizes.d, against, None, longest)
+    return MeasuredCrossing(sizes.d, against, None, longest, SHORTEST)
 
 
 _OWN = "self-attention"

@@ -10,11 +10,15 @@ import torch
 
 from dragoman.device import choose_device
 from dragoman.inspection import (
+    PROCESSOR,
+    Device,
+    Format,
     MeasuredUpdate,
     Plan,
     PlanReport,
     Workload,
     devices,
+    paper_run,
     parse_hardware,
 )
 from dragoman.models import build_model
@@ -29,6 +33,7 @@ from dragoman.run.example_batch import (
     target_slots,
 )
 from dragoman.run.machine import machine_kernels
+from dragoman.run.processor import processor_device, processor_speed, threads_of
 from dragoman.run.workload import workload
 from dragoman.training import (
     Kernels,
@@ -40,9 +45,10 @@ from dragoman.training import (
     recompute_layers,
 )
 
-MOST = 4_096  # target places in a batch that is timed
-PARTS = (8, 4)  # of a whole batch that are timed
-ROUNDS = 3  # of which the fastest counts
+MOST = 1_024  # target places in a batch that is timed
+PARTS = (4, 2)  # of a whole batch that are timed, where that is less
+ROUNDS = (3, 10)  # least and most, of which the fastest counts
+BRIEF = 2.0  # seconds, after which the least are enough
 ENOUGH = 20.0  # seconds, after which no further round begins
 
 
@@ -72,35 +78,74 @@ def plan(
     """
     slots = recipe.training.largest_budget
     steps = None if recipe.training.epochs is not None else recipe.training.last_step(1)
-    known, works = devices(), dict[tuple[str, bool], Workload]()
+    config = planned_config(recipe)
+    works = _Works(recipe, slots, length)
     plans: list[Plan] = []
-    for name, count in map(parse_hardware, hardware or known):
-        device = known[name]
-        precision = device.format_for(recipe.training.precision)
-        key = (precision, device.processor)
-        if key not in works:
-            works[key] = workload(
-                recipe, slots=slots, length=length, precision=precision, processor=key[1]
-            )
+    for name, count in map(parse_hardware, hardware or (*devices(), PROCESSOR)):
+        device, precision, work = works.on(name, count)
         plans.append(
             Plan(
                 name=name,
                 device=device,
                 count=count,
                 precision=precision,
-                work=works[key],
+                work=work,
                 steps=steps,
                 price=price,
                 utilization=utilization,
+                paper=paper_run(config) if name == "p100" else None,
             )
         )
     return PlanReport(
         title=title,
-        length=row_length(recipe, planned_config(recipe), length),
+        length=row_length(recipe, config, length),
         steps=steps,
         plans=plans,
         measured=UpdatesHere(recipe).measure(slots=slots, length=length) if measure else None,
     )
+
+
+class _Works:
+    """What an update of a recipe is on one device after another, counted once for those alike."""
+
+    def __init__(self, recipe: Recipe, slots: int, length: int) -> None:
+        self.recipe, self.slots, self.length = recipe, slots, length
+        self._known: dict[Format, Workload] = {}  # on GPUs
+
+    def on(self, name: str, count: int) -> tuple[Device, Format, Workload]:
+        """Give a device, what it computes in, and the work."""
+        if name == PROCESSOR:
+            return self._on_processor(count)
+        device = devices()[name]
+        precision = device.format_for(self.recipe.training.precision)
+        if precision not in self._known:
+            self._known[precision] = workload(
+                self.recipe,
+                slots=self.slots,
+                length=self.length,
+                precision=precision,
+                processor=False,
+            )
+        return device, precision, self._known[precision]
+
+    def _on_processor(self, threads: int) -> tuple[Device, Format, Workload]:
+        """Count and time as a run here would compute."""
+        forget_products()
+        config = planned_config(self.recipe)
+        with torch.device("meta"):
+            model = build_model(config)
+        with threads_of(threads):
+            kernels = machine_kernels(model, self.recipe.training, torch.device("cpu"))
+            work = workload(
+                self.recipe,
+                slots=self.slots,
+                length=self.length,
+                precision=kernels.precision,
+                processor=True,
+                batched=kernels.batched_attention,
+            )
+            speed = processor_speed(work, kernels, width=config.d_model)
+        return processor_device(speed, kernels.precision, threads), kernels.precision, work
 
 
 class UpdatesHere:
@@ -136,7 +181,8 @@ class UpdatesHere:
             length: pieces of each side of a sentence.
         """
         width = row_length(self.recipe, self.config, length)
-        sizes = sorted({max(2 * width, min(slots, MOST) // part) for part in PARTS})
+        largest = min(slots // PARTS[-1], MOST)
+        sizes = sorted({max(2 * width, largest * PARTS[-1] // part) for part in PARTS})
 
         def batch(size: int) -> AnyBatch:
             return example_batch(self.recipe, self.config, slots=size, length=length)
@@ -147,11 +193,12 @@ class UpdatesHere:
             length=length,
             precision=self.kernels.precision,
             processor=self.device.type == "cpu",
+            batched=self.kernels.batched_attention,
         )
         return MeasuredUpdate(
             where=self.described(),
             slots=tuple(target_slots(self.config, batch(size)) for size in sizes),
-            seconds=tuple(self.seconds(batch(size)) for size in sizes),
+            seconds=tuple(self._fastest([batch(size) for size in sizes], accumulate=1)),
             peak_bytes=self.peak(batch(sizes[-1])),
             planned_bytes=planned.gradients + planned.held,
             whole=target_slots(self.config, batch(slots)),
@@ -167,27 +214,47 @@ class UpdatesHere:
         )
         return f"{where}, {self.kernels.precision}"
 
-    def seconds(self, batch: AnyBatch) -> float:
-        """Time an update on one batch, the fastest of a few after one to warm up."""
-        training = replace(self.recipe.training, steps=1_000_000, epochs=None, accumulate=1)
-        trainer = Trainer(
-            self.weights,
-            _Same(batch),
-            self._loss,
-            training,
-            self.config.d_model,
-            kernels=self.kernels,
-        )
-        trainer.update()
-        best, begun = math.inf, time.perf_counter()
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
+    def seconds(self, batch: AnyBatch, *, accumulate: int = 1) -> float:
+        """Time an update on one batch, or several alike: the fastest of a few after a first."""
+        return self._fastest([batch], accumulate=accumulate)[0]
+
+    def _fastest(self, batches: Sequence[AnyBatch], *, accumulate: int) -> list[float]:
+        """Time updates on each of some batches, in turn, so that all meet the same disturbances."""
+        trainers = self._trainers(batches, accumulate)
+        for trainer in trainers:
             trainer.update()
-            self._wait()
-            best = min(best, time.perf_counter() - start)
-            if time.perf_counter() - begun > ENOUGH:
+        best, begun = [math.inf] * len(trainers), time.perf_counter()
+        for number in range(1, ROUNDS[1] + 1):
+            for place, trainer in enumerate(trainers):
+                start = time.perf_counter()
+                trainer.update()
+                self._wait()
+                best[place] = min(best[place], time.perf_counter() - start)
+            spent = time.perf_counter() - begun
+            if spent > ENOUGH or (number >= ROUNDS[0] and spent > BRIEF):
                 break
         return best
+
+    def train(self, batches: Sequence[AnyBatch], *, accumulate: int = 1) -> None:
+        """Make an update on each of some batches."""
+        for trainer in self._trainers(batches, accumulate):
+            trainer.update()
+
+    def _trainers(self, batches: Sequence[AnyBatch], accumulate: int) -> list[Trainer]:
+        training = replace(
+            self.recipe.training, steps=1_000_000, epochs=None, accumulate=accumulate
+        )
+        return [
+            Trainer(
+                self.weights,
+                _Same(batch),
+                self._loss,
+                training,
+                self.config.d_model,
+                kernels=self.kernels,
+            )
+            for batch in batches
+        ]
 
     def peak(self, batch: AnyBatch) -> int:
         """Say how many bytes forward and backward of a batch hold beside the weights."""

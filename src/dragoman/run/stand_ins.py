@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from dragoman.data import Batch, MaskedBatch, StreamBatch
 from dragoman.nn import (
@@ -16,6 +17,8 @@ from dragoman.nn import (
     Generator,
     MultiHeadAttention,
     PieceHead,
+    RecurrentEncoder,
+    RecurrentEncoderDecoder,
     batched_attention,
     dropout_mask,
     fused_attention,
@@ -27,15 +30,25 @@ from dragoman.training import class_loss, projected_cross_entropy
 BATCHED = 128  # longest sentence that a processor usually attends to by batched products
 
 
-def stand_in(model: nn.Module, *, processor: bool) -> None:
-    """Make a model on the meta device compute as on a processor or on a GPU, in place."""
-    kernel = planned_attention(BATCHED if processor else 0)
+def stand_in(model: nn.Module, *, processor: bool, batched: int) -> None:
+    """Make a model on the meta device compute as on a processor or on a GPU, in place.
+
+    Args:
+        model: is changed.
+        processor: whether it is to compute as on one.
+        batched: longest sentence whose attention is batched products.
+    """
+    kernel = planned_attention(batched)
     for module in list(model.modules()):
         if isinstance(module, MultiHeadAttention) and module.kernel is fused_attention:
             module.kernel = kernel
+        elif getattr(module, "kernel", None) is fused_attention:  # convolutional layers choose none
+            module.kernel = planned_attention(0)  # pyright: ignore[reportArgumentType]  # its own
         for name, child in module.named_children():
             if processor and isinstance(child, Dropout):
                 setattr(module, name, ProcessorDropout(child.p))
+    if isinstance(model, RecurrentEncoderDecoder):
+        model.encoder = PlannedRecurrentEncoder(model.encoder)  # pyright: ignore[reportAttributeAccessIssue]  # the same interface
 
 
 def planned_attention(longest: int) -> AttentionKernel:
@@ -77,6 +90,30 @@ class ProcessorDropout(Dropout):
         if self.p == 0 or not self.training:
             return x + y
         return torch.addcmul(x, y, dropout_mask(y, self.p))
+
+
+class PlannedRecurrentEncoder(nn.Module):
+    """A recurrent encoder whose sources are all as long as their row, which it need not ask.
+
+    It runs its layers as on a processor for sources of several lengths: step by step. Other
+    libraries do the same products in kernels of their own.
+    """
+
+    def __init__(self, encoder: RecurrentEncoder) -> None:
+        super().__init__()
+        self.layers, self.dropout = encoder.layers, encoder.dropout
+
+    def forward(self, embedded: Tensor, real: Tensor) -> Tensor:
+        """Do as ``RecurrentEncoder`` does with ``embedded`` (B, S, D), all of it ``real``."""
+        order = torch.arange(embedded.size(0), device=embedded.device)
+        lengths = torch.full((embedded.size(0),), embedded.size(1), device="cpu")
+        packed = pack_padded_sequence(embedded.index_select(0, order), lengths, batch_first=True)
+        for number, layer in enumerate(self.layers):
+            if number:
+                packed = packed._replace(data=self.dropout(packed.data))
+            packed, _ = layer(packed)
+        states, _ = pad_packed_sequence(packed, batch_first=True)
+        return states.index_select(0, order).masked_fill(~real[..., None], 0.0)
 
 
 def planned_loss(model: Any, batch: AnyBatch, *, smoothing: float) -> Tensor:

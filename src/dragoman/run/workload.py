@@ -12,12 +12,10 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from dragoman.data import Example
-from dragoman.errors import ConfigError
 from dragoman.inspection import Format, Workload
-from dragoman.models import RecurrentConfig, build_model
+from dragoman.models import build_model
 from dragoman.recipe import Recipe
 from dragoman.run.example_batch import (
     example_batch,
@@ -25,12 +23,30 @@ from dragoman.run.example_batch import (
     row_length,
     target_slots,
 )
-from dragoman.run.stand_ins import on_meta, planned_loss, stand_in
-from dragoman.training import Kernels, Rehearsal, Weights, freeze, missing_moments, recompute_layers
+from dragoman.run.stand_ins import BATCHED, on_meta, planned_loss, stand_in
+from dragoman.run.traffic import Traffic
+from dragoman.training import (
+    Kernels,
+    Rehearsal,
+    TensorBytes,
+    TrainingConfig,
+    Weights,
+    freeze,
+    missing_moments,
+    recompute_layers,
+)
+
+LARGE = 32 * 2**20  # bytes that glibc gives back to the system at once (DEFAULT_MMAP_THRESHOLD_MAX)
 
 
 def workload(
-    recipe: Recipe, *, slots: int, length: int, precision: Format, processor: bool
+    recipe: Recipe,
+    *,
+    slots: int,
+    length: int,
+    precision: Format,
+    processor: bool,
+    batched: int = BATCHED,
 ) -> Workload:
     """Count what one update needs.
 
@@ -40,31 +56,26 @@ def workload(
         length: pieces of each side of a sentence.
         precision: what products run in: fp32, bf16 or fp16.
         processor: whether a processor computes, which has ways of its own.
-
-    Raises:
-        ConfigError: the model is recurrent.
+        batched: longest sentence that a processor attends to by batched products.
     """
-    if isinstance(recipe.model, RecurrentConfig):  # packed rows, and kernels that tell nothing
-        raise ConfigError(
-            "model.architecture",
-            "recurrent models run in a library that does not say what it needs",
-            "train a few updates instead: --set training.stop_after=20",
-        )
     width = row_length(recipe, planned_config(recipe), length)
     sizes = (max(slots, 2 * width), max(slots // 2, width))
-    count = partial(_count, recipe, length, precision, processor)
+    longest = batched if processor else 0
+    count = partial(_count, recipe, length, precision, longest, processor)
     whole, half = count(sizes[0]), count(sizes[1])
     growth = (whole.held - half.held) / (whole.slots - half.slots)
     return replace(whole, held_anyway=max(0.0, whole.held - growth * whole.slots))
 
 
-def _count(recipe: Recipe, length: int, precision: Format, processor: bool, slots: int) -> Workload:
+def _count(
+    recipe: Recipe, length: int, precision: Format, batched: int, processor: bool, slots: int
+) -> Workload:
     """Run forward and backward of one batch on the meta device."""
     training, config = recipe.training, planned_config(recipe)
     with torch.device("meta"):
         model = build_model(config)
     freeze(model, training.freeze)
-    stand_in(model, processor=processor)
+    stand_in(model, processor=processor, batched=batched)
     if training.activation_checkpointing:
         recompute_layers(model)
     originals = _weight_bytes(model)
@@ -72,37 +83,48 @@ def _count(recipe: Recipe, length: int, precision: Format, processor: bool, slot
         model, training.optimizer, precision=_own_name(precision), average=training.ema
     )
     copies = _weight_bytes(model)
-    batch = example_batch(recipe, config, slots=slots, length=length)
+    batch = on_meta(example_batch(recipe, config, slots=slots, length=length))
     loss: Any = partial(planned_loss, model, smoothing=training.label_smoothing)
-    kernels = Kernels(precision=_own_name(precision))
-    rehearsal = Rehearsal(weights, loss, kernels, _no_example)
-    batch = on_meta(batch)
-    held = rehearsal.peak(batch)
-    with FlopCounterMode(display=False, custom_mapping=_UNCOUNTED) as counter:
-        rehearsal.peak(batch)  # apart, as the counter holds on to what checkpoints let go
+    rehearsal = Rehearsal(weights, loss, Kernels(precision=_own_name(precision)), _no_example)
+    with Traffic() as traffic, TensorBytes(below=LARGE) as small:
+        held = rehearsal.peak(batch)
     gradients = sum(weight.numel() * weight.element_size() for weight in weights.learned)
-    kept = originals * (1 if training.ema is None else 2) + copies * (copies != originals)
+    moments = missing_moments(weights)
+    averaged = 0 if training.ema is None else originals
+    half = copies if copies != originals else 0
     return Workload(
         parameters=sum(weight.numel() for weight in model.parameters()),
         slots=target_slots(config, batch),
         batches=training.accumulate,
-        operations=counter.get_total_flops(),
-        weights=kept,
+        operations=traffic.operations,
+        products=dict(traffic.products),
+        moved=traffic.moved,
+        operators=traffic.operators,
+        # The norm reads all gradients, a factor is put on them; the optimizer reads and writes.
+        updated=4 * gradients + 2 * (originals + moments + averaged) + half,
+        weights=originals + averaged + half,
         gradients=gradients,
-        moments=missing_moments(weights),
+        moments=moments,
         held=held - gradients,
         held_anyway=0,
+        small=small.peak,
         copies=copies,
+        saved=originals,
+        remembered=moments + averaged,
+        averaged=_averaged(training),
         split=training.sharding == "full",
     )
 
 
-def _product_in_place(added: Any, a: Any, b: Any, **_: Any) -> int:  # Any: shapes, as torch's
-    """Count a (n, k) product with (k, m) that is added to what is there, which PyTorch forgets."""
-    return 2 * a[0] * a[1] * b[1]
-
-
-_UNCOUNTED = {torch.ops.aten.addmm_: _product_in_place}
+def _averaged(training: TrainingConfig) -> int:
+    """Say how many checkpoints a run averages at its end; 0 when it does not."""
+    if training.ema is not None or training.average_last < 2:
+        return 0
+    if training.epochs is not None:
+        return training.average_last
+    saved = -(-training.last_step(1) // training.checkpoint_every)
+    count = min(training.average_last, saved)
+    return count if count > 1 else 0
 
 
 def _own_name(precision: Format) -> Literal["fp32", "bf16", "fp16"]:

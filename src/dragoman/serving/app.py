@@ -1,6 +1,6 @@
 """The application: routes, and what every answer has in common."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -31,7 +31,9 @@ def make_app(
     limits = limits or Limits()
     desk = Desk(models, limits, Visitors(keys, limits.requests_per_minute))
     # The pages of documentation that FastAPI brings load scripts from elsewhere.
-    app = FastAPI(title="Dragoman", version="1", docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="Dragoman", version="1", docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.desk = desk
     app.include_router(page_routes())
     app.include_router(own_routes(desk))
@@ -71,21 +73,40 @@ def _errors(app: FastAPI) -> None:
             headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
         if error.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        return JSONResponse({"error": error.reason}, error.status, headers)
+        return _refusal(error.reason, error.status, headers)
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse({"error": _mistakes(error)}, 422)
+    async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        kind = request.headers.get("content-type", "")
+        return _refusal(_no_json(error, kind) or _mistakes(error), 422)
 
     @app.exception_handler(HTTPException)
     async def other(_: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+        return _refusal(str(error.detail), error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def failed(_: Request, __: Exception) -> JSONResponse:  # it is logged after this
+        return _refusal("the server failed; its log says how", 500)
+
+
+def _refusal(reason: str, status: int, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Write a reason, in which half of a surrogate pair may stand that was sent."""
+    shown = reason.encode("utf-8", "replace").decode()
+    return JSONResponse({"error": shown}, status, headers)
+
+
+def _no_json(error: RequestValidationError, kind: str) -> str:
+    """Say that a body was not read because of its content type; empty if that was not so."""
+    unread = any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors())
+    if not unread or kind.partition(";")[0].strip().lower() == "application/json":
+        return ""
+    return f"content-type: {kind[:80]!r} is not application/json"
 
 
 def _mistakes(error: RequestValidationError) -> str:
     """Say in a line what is wrong, without what was sent."""
     found = [
-        f"{'.'.join(str(part) for part in each['loc'][1:]) or 'body'}: {each['msg']}"
+        f"{'.'.join(str(part)[:80] for part in each['loc'][1:]) or 'body'}: {each['msg'][:200]}"
         for each in error.errors()
     ]
-    return "; ".join(found[:5]).encode("utf-8", "replace").decode()
+    return "; ".join(found[:5])

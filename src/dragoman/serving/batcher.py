@@ -40,11 +40,12 @@ class Batcher(Generic[Item, Result]):
     """A queue with a bound, and the threads that empty it.
 
     Args:
-        work: does a batch: the way it was asked for, and the items; one result for each. Whatever
-            it raises, those who wait for the batch get.
+        work: does a batch: the way it was asked for, and the items; one result for each. Where it
+            raises, each item is done alone, and who waits for one gets what it raises then.
         room: what may wait, as a sum of sizes.
         at_once: most items in a batch.
-        size: with which a batch is full, as a sum of sizes.
+        size: with which a batch is full, as a sum of sizes. What has begun cannot be broken off, so
+            a batch should not take long.
         workers: batches done at the same time.
     """
 
@@ -121,6 +122,7 @@ class Batcher(Generic[Item, Result]):
                 self.waiting -= sum(job.size for job in batch)
                 self.batches += 1
                 self._busy, self._took = self._busy - 1, time.monotonic() - began
+            batch.clear()  # its results are not kept until there is another
 
     def _take(self) -> list[_Job[Item, Result]] | None:
         """Wait for something to do; None when there will be nothing more."""
@@ -176,8 +178,11 @@ class Batcher(Generic[Item, Result]):
         try:
             results = self._work(batch[0].way, [job.item for job in batch])
         except BaseException as error:  # whoever asked is told; the thread goes on
-            for job in batch:
-                job.done.set_exception(error)
+            if len(batch) == 1:
+                batch[0].done.set_exception(error)
+            else:  # each alone, as what one client asks must not fail for another's fault
+                for job in batch:
+                    self._do([job])
             return
         for job, result in zip(batch, results, strict=True):
             job.done.set_result(result)

@@ -9,7 +9,7 @@ from dragoman.errors import DragomanError
 from dragoman.serving.batcher import OverloadedError, StoppedError
 from dragoman.serving.limits import Limits
 from dragoman.serving.metrics import Metrics
-from dragoman.serving.served import Alternatives, Attend, Score, Served, Translate
+from dragoman.serving.served import Served, Way
 from dragoman.serving.visitors import Visitors
 
 
@@ -86,14 +86,41 @@ class Desk:
             raise RefusedError(422, f"beam: {beam} is more than {limits.beam}")
         self.metrics.characters.inc(sum(map(len, texts)))
 
-    def submit(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Any]]:
+    def check_pairs(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        """See that pairs are within the limits; a model reads each in one piece.
+
+        Raises:
+            RefusedError: there are too many, or one is too long.
+        """
+        self.check([*sources, *targets])
+        most = self.limits.pair_characters
+        for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+            if (length := len(source) + len(target)) > most:
+                raise RefusedError(
+                    413, f"pair {number}: {length:,} characters, at most {most:,}; send it in parts"
+                )
+
+    def check_attention(self, model: Served, source: int, target: int) -> None:
+        """See that the attention of a pair of so many pieces is within the limits.
+
+        Raises:
+            RefusedError: it is too much.
+        """
+        weights, most = model.attention_weights(source, target), self.limits.attention_weights
+        if weights > most:
+            raise RefusedError(
+                413, f"{weights:,} weights of attention, at most {most:,}; ask for shorter texts"
+            )
+
+    def submit(self, model: Served, way: Way, items: Sequence[Any]) -> list[Future[Any]]:
         """Put a request into the queue of a model.
 
         Raises:
-            RefusedError: the queue is full, or the server is stopping.
+            RefusedError: the queue is full, or never has so much room, or the server is stopping.
         """
+        size, room = sum(model.sizes(way, items)), model.queue.room
+        if size > room:
+            raise RefusedError(413, f"{size:,} characters of work, at most {room:,} at a time")
         try:
             return model.submit(way, items)
         except OverloadedError:
@@ -103,9 +130,7 @@ class Desk:
         except StoppedError:
             raise RefusedError(503, "the server is stopping", wait_seconds=5) from None
 
-    async def ask(
-        self, model: Served, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Any]:
+    async def ask(self, model: Served, way: Way, items: Sequence[Any]) -> list[Any]:
         """Get the answers to a request, in order.
 
         Raises:
@@ -120,9 +145,9 @@ class Desk:
             RefusedError: it cannot be done, or not in time.
         """
         seconds = self.limits.seconds
-        waiting = asyncio.gather(*map(asyncio.wrap_future, futures))
         try:
-            return await asyncio.wait_for(waiting, seconds)
+            async with asyncio.timeout(seconds):
+                return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except TimeoutError:
             raise RefusedError(
                 503, f"not done within {seconds:g} s; send less, or try again", wait_seconds=seconds

@@ -1,24 +1,27 @@
 """The shapes of requests and answers that clients of LibreTranslate speak."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from dragoman.serving.desk import Desk, RefusedError
+from dragoman.serving.forms import FILES, FORM, read_request
 from dragoman.serving.languages import NAMES, guess_language
 from dragoman.serving.own_routes import REFUSALS
 from dragoman.serving.served import Served, Translate
+from dragoman.serving.web_pages import WebPages, text_of
+from dragoman.translator import Translation
 
 _MOST_ALTERNATIVES = 8
+_TEXT = ("text", "", None)  # formats of plain text, as clients say it
 
 
 def libre_routes(desk: Desk) -> APIRouter:
     """Make the routes."""
     router = APIRouter(responses=REFUSALS, tags=["LibreTranslate"])
+    pages = WebPages(desk)
 
     @router.get("/languages")
     async def languages() -> list[dict[str, Any]]:
@@ -34,26 +37,37 @@ def libre_routes(desk: Desk) -> APIRouter:
 
     @router.post("/translate", openapi_extra=_body("q", "source", "target"))
     async def translate(request: Request) -> JSONResponse:
-        """Translate one text or several, from ``source`` (``auto`` guesses) into ``target``."""
-        asked = await _read(request)
+        """Translate one text or several, from ``source`` (``auto`` guesses) into ``target``.
+
+        With ``format`` ``html`` texts are web pages or parts of them: tags, scripts and comments
+        stay as they are, and there are no alternatives.
+        """
+        asked = await read_request(request)
         _admit(desk, request, asked)
         texts = _texts(asked)
         source, target = _text(asked, "source"), _text(asked, "target")
-        if _text(asked, "format", "text") != "text":
-            raise RefusedError(400, "format: only text is translated here")
+        is_page = _is_page(asked)
         more = _number(asked, "alternatives")
-        guesses = [guess_language(text) for text in texts] if source == "auto" else []
-        model = _model(desk, source if source != "auto" else _likeliest(desk, guesses), target)
         beam = max(4, 1 + more)
         desk.check(texts, beam)
+        guess = None
+        if source == "auto":
+            guess = _guess(desk, [text_of(text) for text in texts] if is_page else texts)
+            source = guess["language"]
+        model = _model(desk, source, target)
         several = target if model.translator.languages else None
-        way = Translate(beam=beam, n_best=1 + more, target_language=several)
-        found = await desk.ask(model, way, texts)
-        answer: dict[str, Any] = {"translatedText": [each.text for each in found]}
+        if is_page:
+            made = await pages.translate(model, Translate(target_language=several), texts)
+            others: list[list[str]] = [[] for _ in texts]
+        else:
+            way = Translate(beam=beam, n_best=1 + more, target_language=several)
+            found = await desk.ask(model, way, texts)
+            made, others = [each.text for each in found], [*map(_others, found)]
+        answer: dict[str, Any] = {"translatedText": made}
         if more:
-            answer["alternatives"] = [[h.text for h in each.hypotheses[1:]] for each in found]
-        if guesses:
-            answer["detectedLanguage"] = [_detected(each)[0] for each in guesses]
+            answer["alternatives"] = others
+        if guess:
+            answer["detectedLanguage"] = [guess] * len(texts)
         if not isinstance(asked["q"], list):
             answer = {name: value[0] for name, value in answer.items()}
         return JSONResponse(answer)
@@ -61,7 +75,7 @@ def libre_routes(desk: Desk) -> APIRouter:
     @router.post("/detect", openapi_extra=_body("q"))
     async def detect(request: Request) -> JSONResponse:
         """Guess the language of a text, by simple rules."""
-        asked = await _read(request)
+        asked = await read_request(request)
         _admit(desk, request, asked)
         (text,) = _texts(asked, one=True)
         desk.check([text])
@@ -75,6 +89,7 @@ def libre_routes(desk: Desk) -> APIRouter:
         return {
             "apiKeys": desk.visitors.need_key,
             "charLimit": desk.limits.text_characters,
+            "filesTranslation": False,
             "frontendTimeout": 500,
             "keyRequired": desk.visitors.need_key,
             "language": {
@@ -88,25 +103,12 @@ def libre_routes(desk: Desk) -> APIRouter:
     return router
 
 
-async def _read(request: Request) -> dict[str, Any]:
-    """Read a body that is JSON or a form."""
-    body = await request.body()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    try:
-        if kind == "application/x-www-form-urlencoded":
-            return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict"))
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        raise RefusedError(400, "the body is neither JSON nor a form in UTF-8") from None
-    if not isinstance(asked, dict):
-        raise RefusedError(400, "the body is no JSON object")
-    return asked  # pyright: ignore[reportUnknownVariableType]  # keys of JSON are strings
-
-
 def _admit(desk: Desk, request: Request, asked: Mapping[str, Any]) -> None:
     key = asked.get("api_key")
+    if key is not None and not isinstance(key, str):
+        raise RefusedError(400, "api_key: is no text")
     address = request.client.host if request.client else ""
-    desk.admit(key if isinstance(key, str) and key else None, address)
+    desk.admit(key or None, address)
 
 
 def _texts(asked: Mapping[str, Any], *, one: bool = False) -> list[str]:
@@ -146,17 +148,30 @@ def _model(desk: Desk, source: str, target: str) -> Served:
     raise RefusedError(400, f"{source[:20]} to {target[:20]} is not translated here")
 
 
-def _likeliest(desk: Desk, guesses: Sequence[Sequence[tuple[str, float]]]) -> str:
-    """Take the language that all texts together are likeliest in, of those there are models for."""
-    known = [model.source_language for model in desk.models.values() if model.source_language]
-    points = dict.fromkeys(known, 0.0)
-    for guess in guesses:
-        for code, confidence in guess:
-            if code in points:
-                points[code] += confidence
-    if not points:
+def _guess(desk: Desk, texts: Sequence[str]) -> dict[str, Any]:
+    """Guess the language of all texts together, among those there are models for."""
+    known = {model.source_language for model in desk.models.values() if model.source_language}
+    if not known:
         raise RefusedError(400, "source: no model here says what language it reads")
-    return max(points, key=points.__getitem__)
+    points = dict.fromkeys(sorted(known), 0.0)
+    for text in texts:
+        for code, confidence in guess_language(text, among=known):
+            points[code] += confidence
+    likeliest = max(points, key=points.__getitem__)
+    confidence = points[likeliest] / (sum(points.values()) or 1.0)
+    return {"confidence": round(100 * confidence, 1), "language": likeliest}
+
+
+def _others(translation: Translation) -> list[str]:
+    """Name the other translations, each text once."""
+    texts = dict.fromkeys(each.text for each in translation.hypotheses)
+    return [text for text in texts if text != translation.text]
+
+
+def _is_page(asked: Mapping[str, Any]) -> bool:
+    if (form := asked.get("format")) not in (*_TEXT, "html"):
+        raise RefusedError(400, "format: is neither text nor html")
+    return form == "html"
 
 
 def _detected(guess: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
@@ -169,8 +184,11 @@ def _body(*names: str) -> dict[str, Any]:
     kinds: dict[str, Any] = {name: {"type": "string"} for name in names}
     if "source" in names:
         kinds["q"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+        kinds["format"] = {"enum": [*_TEXT, "html"], "default": "text"}
+        kinds["alternatives"] = {"type": "integer", "minimum": 0, "default": 0}
+    kinds["api_key"] = {"type": ["string", "null"]}
     schema = {"type": "object", "properties": kinds, "required": list(names)}
-    types = ("application/json", "application/x-www-form-urlencoded")
+    types = ("application/json", FORM, FILES)
     return {
         "requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in types}}
     }

@@ -49,12 +49,20 @@ def load_served(
     served: list[Served] = []
     for name, folder in named:
         translator = Translator.load(folder, device=device, dtype=dtype, engine=engine, say=say)
+        _warm_up(translator)
         source, target = languages_of(name, folder)
         into = () if target is None else (target,)
         served.append(
             Served(name, translator, limits, source_language=source, target_languages=into)
         )
     return served
+
+
+def _warm_up(translator: Translator) -> None:
+    """Translate something, since an engine may compile what it runs only then, which takes long."""
+    language = next(iter(translator.languages), None)
+    for beam in (1, 4):
+        translator.translate(["a b"], beam=beam, max_length=3, target_language=language)
 
 
 def languages_of(name: str, folder: Path) -> tuple[str | None, str | None]:

@@ -56,6 +56,9 @@ class Hypothesis(BaseModel):
     length: int = Field(description="Pieces, the end symbol included.")
     length_penalty: float | None = Field(description="None of a text translated in parts.")
     tokens: list[str]
+    token_ids: list[list[int]] = Field(
+        description="Ids of the tokens, a list for each part that was translated on its own."
+    )
     token_log_probs: list[float]
     truncated: bool = Field(description="It reached the length limit before it ended.")
 
@@ -68,6 +71,9 @@ class Translated(BaseModel):
     copied: bool = Field(description="Blank or without letters: given back as it came.")
     flags: list[str] = Field(description="What looks wrong with the best.")
     parts: int = Field(description="In how many parts it was translated.")
+    source_ids: list[list[int]] = Field(
+        description="Ids that were read, a list for each part; none where text was copied."
+    )
     error: str = Field(description="Why there is no translation.")
 
 
@@ -100,22 +106,33 @@ class ScoreResponse(BaseModel):
 
 
 class AttentionRequest(Asked):
-    """A pair whose attention is asked for."""
+    """A pair whose attention is asked for, each side as text or as ids."""
 
-    source: Text
-    target: Text
+    source: Text | None = Field(None, description="Text, read as one segment.")
+    source_ids: list[int] | None = Field(None, description="Instead: ids that a part was read by.")
+    target: Text | None = Field(None, description="Text, cut into pieces anew.")
+    target_ids: list[int] | None = Field(
+        None, description="Instead: ids that a translation of that part was written by."
+    )
 
 
 class AttentionResponse(BaseModel):
     """Weights of every layer and head; each row sums to 1."""
 
     model: str
-    source_pieces: list[str]
-    target_pieces: list[str] = Field(description="The start symbol first.")
+    note: str = Field(
+        description="In what this model differs from what translates, if in anything."
+    )
+    source: str = Field(description="The text that source_spans are about.")
+    target: str = Field(description="The text that target_spans and written_spans are about.")
+    source_pieces: list[str] = Field(description="Rows and columns of encoder, columns of cross.")
+    target_pieces: list[str] = Field(description="As read: columns of decoder, start symbol first.")
+    written_pieces: list[str] = Field(description="As written: rows of decoder and cross.")
     source_spans: list[Span | None] = Field(
         description="The characters a piece stands for, first and one past; null of other symbols."
     )
     target_spans: list[Span | None]
+    written_spans: list[Span | None]
     encoder: list[list[list[list[float]]]] = Field(description="[layer][head][query][key]")
     decoder: list[list[list[list[float]]]]
     cross: list[list[list[list[float]]]]
@@ -137,6 +154,7 @@ class Alternative(BaseModel):
     probability: float
     text: str = Field(description="The whole translation with it.")
     place: int = Field(description="Where the word begins in the text.")
+    token_ids: list[int] = Field(description="Of the pieces of the whole translation.")
 
 
 class AlternativesResponse(BaseModel):

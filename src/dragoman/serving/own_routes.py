@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from dragoman.decoding import length_penalty
+from dragoman.serving.attending import Attended
 from dragoman.serving.desk import Desk, RefusedError
 from dragoman.serving.messages import (
     Alternative,
@@ -28,10 +29,10 @@ from dragoman.serving.messages import (
     TranslateResponse,
 )
 from dragoman.serving.served import Alternatives, Attend, Score, Translate
-from dragoman.translator import Candidate, Translation, split_sentences, trimmed
+from dragoman.translator import Candidate, Translation, gap, split_sentences, trimmed
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 422, 429, 503)
+    status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 422, 429, 431, 503)
 }
 
 STREAMED: dict[int | str, dict[str, Any]] = {
@@ -99,7 +100,7 @@ def own_routes(desk: Desk) -> APIRouter:
         if len(asked.source) != len(asked.target):
             counts = f"{len(asked.source)} sources, {len(asked.target)} targets"
             raise RefusedError(422, f"{counts}: give one target for each source")
-        desk.check([*asked.source, *asked.target])
+        desk.check_pairs(asked.source, asked.target)
         pairs = list(zip(asked.source, asked.target, strict=True))
         found = await desk.ask(model, Score(asked.target_language), pairs)
         scores = [
@@ -109,44 +110,33 @@ def own_routes(desk: Desk) -> APIRouter:
 
     @router.post("/attention", response_model=AttentionResponse)
     async def attention(request: Request, asked: AttentionRequest) -> AttentionResponse:
-        """Show who attends to whom when a target is written from its source."""
+        """Show who attends to whom when a target is written from its source.
+
+        With the ids that a translation was answered with, it is the attention by which it was
+        written, piece for piece. Text may be cut into other pieces when it is read again.
+        """
         admit(request)
-        model = desk.model(asked.model)
-        desk.check([asked.source, asked.target])
-        length, most = len(asked.source) + len(asked.target), desk.limits.attention_characters
-        if length > most:
-            raise RefusedError(413, f"{length:,} characters, attention is shown of {most:,}")
-        way = Attend(asked.target_language)
-        (maps,) = await desk.ask(model, way, [(asked.source, asked.target)])
-        bundle = model.translator.bundle
-        source_spans = bundle.source_tokenizer.spans(asked.source)
-        behind = len(bundle.frame.source_after)
-        before = len(maps.source_pieces) - len(source_spans) - behind  # a tag may stand there, too
-        return AttentionResponse(
-            model=model.name,
-            source_pieces=list(maps.source_pieces),
-            target_pieces=list(maps.target_pieces),
-            source_spans=[*[None] * before, *map(list, source_spans), *[None] * behind],
-            target_spans=[
-                *[None] * bundle.frame.target_added,
-                *map(list, bundle.target_tokenizer.spans(asked.target)),
-            ],
-            encoder=maps.encoder.tolist(),
-            decoder=maps.decoder.tolist(),
-            cross=maps.cross.tolist(),
-        )
+        pair = Attended.of(desk, desk.model(asked.model), asked)
+        (maps,) = await desk.ask(pair.served, Attend(), [(pair.source.ids, pair.target.ids)])
+        return pair.shown(maps)
 
     @router.post("/alternatives", response_model=AlternativesResponse)
     async def alternatives(request: Request, asked: AlternativesRequest) -> AlternativesResponse:
         """Find other words at a place of a translation, each with the text it leads to."""
         admit(request)
         model = desk.model(asked.model)
-        desk.check([asked.source, asked.target])
+        desk.check_pairs([asked.source], [asked.target])
         way = Alternatives(asked.position, asked.count, asked.target_language)
         (found,) = await desk.ask(model, way, [(asked.source, asked.target)])
         shown = [
-            Alternative(word=a.word, probability=a.probability, text=a.text, place=a.place)
-            for a in found
+            Alternative(
+                word=each.word,
+                probability=each.probability,
+                text=each.text,
+                place=each.place,
+                token_ids=list(each.ids),
+            )
+            for each in found
         ]
         return AlternativesResponse(model=model.name, alternatives=shown)
 
@@ -160,6 +150,7 @@ def _translated(translation: Translation, alpha: float) -> Translated:
         copied=translation.copied,
         flags=list(translation.flags),
         parts=translation.parts,
+        source_ids=[list(ids) for ids in translation.read],
         error=translation.error,
     )
 
@@ -174,6 +165,7 @@ def _hypothesis(candidate: Candidate, translation: Translation, alpha: float) ->
         length=length,
         length_penalty=length_penalty(length, alpha) if whole else None,
         tokens=list(candidate.tokens),
+        token_ids=[list(ids) for ids in candidate.written],
         token_log_probs=list(candidate.token_log_probs),
         truncated=candidate.truncated,
     )
@@ -184,14 +176,19 @@ async def _stream(
 ) -> AsyncIterator[bytes]:
     """Give a line for each sentence, in order, as soon as it is translated.
 
-    ``before`` and ``after`` are the white space around it: all lines' ``before + text + after``,
+    ``before`` and ``after`` are the white space around it, and ``gap`` is what goes in front where
+    sentences touched and their translations must not: all lines' ``gap + before + text + after``,
     one behind the other, are the translation of the whole.
     """
+    done = ""
     try:
         for (before, sentence, after), future in zip(cut, futures, strict=True):
             (found,) = await desk.answers([future])
             shown = _translated(found, alpha).model_dump()
-            yield _line({"source": sentence, "before": before, "after": after, **shown})
+            apart = "" if before else gap(done, found.text)
+            done = f"{found.text}{after}"
+            around = {"gap": apart, "before": before, "after": after}
+            yield _line({"source": sentence, **around, **shown})
     except RefusedError as error:
         yield _line({"error": error.reason})
     finally:

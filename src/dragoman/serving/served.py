@@ -6,14 +6,24 @@ from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any
 
-from dragoman.nn import EncoderDecoder
+from dragoman.models import ModelConfig
+from dragoman.nn import EncoderDecoder, LinearAttention
 from dragoman.serving.batcher import Batcher
 from dragoman.serving.limits import Limits
-from dragoman.translator import Translator
+from dragoman.translator import (
+    AlignedPair,
+    Aligner,
+    Translator,
+    attention_of_ids,
+    language_tag,
+)
 
 CHARACTERS = 4  # of a piece, about
+SLOTS = 4096  # of a batch where more would be no faster; it cannot be broken off once it has begun
 
 Result = Any  # of the translator's methods, told apart by the way
+_SEARCHES = 3  # of an alternative that is asked for: so many pieces are tried
+_ATTENTION = 20  # its weights take memory until they have been sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +47,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Attend:
-    """Show the attention of pairs."""
-
-    target_language: str | None = None
+    """Show the attention of pairs: ids that are read, and ids that are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,16 @@ class Alternatives:
     position: int
     count: int
     target_language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Weigh the words of pairs against each other."""
+
+    target_language: str | None = None
+
+
+Way = Translate | Score | Attend | Alternatives | Align
 
 
 class Served:
@@ -75,11 +93,11 @@ class Served:
         self.source_language = source_language
         self.target_languages = tuple(translator.languages) or tuple(target_languages)
         engine = translator.engine
-        tokens = engine.batch_tokens
+        tokens = engine.batch_tokens or SLOTS
         self.queue: Batcher[Any, Result] = Batcher(
             self._work,
             room=limits.waiting_characters,
-            size=None if tokens is None else tokens * CHARACTERS,
+            size=tokens * CHARACTERS,
             workers=engine.workers,
         )
         self._whole = Lock()  # held by what runs the model itself, with all threads of PyTorch
@@ -87,14 +105,34 @@ class Served:
     @property
     def shows_attention(self) -> bool:
         """Whether the model forms attention weights that can be shown."""
-        return isinstance(self.translator.bundle.model, EncoderDecoder)
+        model = self.translator.bundle.model
+        linear = any(isinstance(module, LinearAttention) for module in model.modules())
+        return isinstance(model, EncoderDecoder) and not linear
 
-    def submit(
-        self, way: Translate | Score | Attend | Alternatives, items: Sequence[Any]
-    ) -> list[Future[Result]]:
+    def submit(self, way: Way, items: Sequence[Any]) -> list[Future[Result]]:
         """Ask for something; see ``Batcher.submit``."""
-        sizes = [1 + sum(map(len, (item,) if isinstance(item, str) else item)) for item in items]
-        return self.queue.submit(way, items, sizes)
+        return self.queue.submit(way, items, self.sizes(way, items))
+
+    def sizes(self, way: Way, items: Sequence[Any]) -> list[int]:
+        """Say how much room items take in the queue: characters or ids, as often as they cost."""
+        match way:
+            case Alternatives(count=count):
+                cost = _SEARCHES * count
+            case Attend():
+                cost = _ATTENTION
+            case _:
+                cost = 1
+        return [cost * (1 + _size(item)) for item in items]
+
+    def attention_weights(self, source: int, target: int) -> int:
+        """Count the weights that ``Attend`` gives of so many bare pieces read and written."""
+        bundle = self.translator.bundle
+        config, frame = bundle.config, bundle.frame
+        if not isinstance(config, ModelConfig):
+            return 0  # it has none
+        s, t = source + frame.source_added, target + frame.target_added
+        decoder = (config.decoder_layers or config.layers) * (t * t + s * t)
+        return config.heads * (config.layers * s * s + decoder)
 
     def _work(self, way: Hashable, items: list[Any]) -> list[Result]:
         if isinstance(way, Translate):
@@ -107,11 +145,15 @@ class Served:
             case Score(target_language=language):
                 sources, targets = zip(*items, strict=True)
                 return [*self.translator.score(sources, targets, target_language=language)]
-            case Attend(target_language=language):
-                sources, targets = zip(*items, strict=True)
-                return self.translator.attention(sources, targets, target_language=language)
+            case Attend():
+                bundle = self.translator.bundle
+                return [attention_of_ids(bundle, source, target) for source, target in items]
             case Alternatives():
                 return [self._alternatives(way, *item) for item in items]
+            case Align(target_language=language):
+                bundle, limit = self.translator.bundle, self.translator.source_limit
+                lead = language_tag(bundle.source_tokenizer, language)
+                return Aligner(bundle, lead, limit).align(items)
             case _:
                 raise TypeError(f"{way!r} is no way to ask")
 
@@ -121,3 +163,10 @@ class Served:
         return self.translator.alternatives(
             source, target, position, way.count, target_language=language
         )
+
+
+def _size(item: Any) -> int:
+    """Count the characters, or ids, of what is asked for."""
+    if isinstance(item, AlignedPair):
+        return len(item.source) + len(item.target)
+    return len(item) if isinstance(item, str) else sum(map(len, item))

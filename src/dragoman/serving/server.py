@@ -13,6 +13,7 @@ import uvicorn
 
 from dragoman.errors import ConfigError
 from dragoman.serving.app import make_app
+from dragoman.serving.connection import connections
 from dragoman.serving.limits import Limits
 from dragoman.serving.served import Served
 
@@ -68,10 +69,11 @@ def serve(
     listening = _listen(host, port)
     config = uvicorn.Config(
         make_app(models, limits, keys=keys),
-        log_level=logging.INFO if log_requests else logging.WARNING,
+        log_level=logging.INFO if log_requests else logging.ERROR,
         access_log=log_requests,
         timeout_graceful_shutdown=round(limits.seconds + CLOSING_SECONDS),
-        h11_max_incomplete_event_size=64 * 1024,
+        http=connections(limits),
+        ws="none",
         server_header=False,
     )
     server = _Server(config)

@@ -38,6 +38,7 @@ from dragoman.training.kernels import (
     Kernels,
     choose_kernels,
     forget_products,
+    multiplying,
     product_shapes,
     repeatable,
     using,
@@ -56,7 +57,7 @@ from dragoman.training.loss import (
     smoothed_cross_entropy,
     summed_cross_entropy,
 )
-from dragoman.training.memory import available_memory, peak_memory, readable
+from dragoman.training.memory import TensorBytes, available_memory, peak_memory, readable
 from dragoman.training.objectives import (
     Counted,
     Objective,
@@ -90,9 +91,10 @@ from dragoman.training.schedule import (
 )
 from dragoman.training.sharded_weights import AnyWeights, ShardedWeights
 from dragoman.training.trainer import Trainer, Update
-from dragoman.training.weights import Precision, Weights
+from dragoman.training.weights import HALVES, Precision, Weights
 
 __all__ = [
+    "HALVES",
     "LARGEST_BUDGET",
     "MOST_ROWS",
     "AdafactorConfig",
@@ -124,6 +126,7 @@ __all__ = [
     "Started",
     "StepDone",
     "Stopped",
+    "TensorBytes",
     "Trainer",
     "TrainingConfig",
     "Update",
@@ -155,6 +158,7 @@ __all__ = [
     "mean_over_targets",
     "missing_moments",
     "moments_of",
+    "multiplying",
     "peak_memory",
     "piece_loss",
     "product_shapes",

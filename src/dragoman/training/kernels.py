@@ -110,7 +110,7 @@ def using(kernels: Kernels, model: nn.Module) -> Generator[None]:
     for part in plain:
         part.kernel = ChosenAttention(kernels.batched_attention)
     try:
-        with _multiplying(kernels.products):
+        with multiplying(kernels.products):
             yield
     finally:
         for part in plain:
@@ -118,7 +118,7 @@ def using(kernels: Kernels, model: nn.Module) -> Generator[None]:
 
 
 @contextmanager
-def _multiplying(how: Literal["highest", "medium"]) -> Generator[None]:
+def multiplying(how: Literal["highest", "medium"]) -> Generator[None]:
     """Set PyTorch's float32 precision of matrix products while the block runs."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(how)
@@ -192,7 +192,7 @@ class _Products:
 
     def __call__(self) -> None:
         self.rows -= 1  # never twice the same
-        with _multiplying(self.how):
+        with multiplying(self.how):
             for weight, x in zip(self.weights, self.inputs, strict=True):
                 part = x[: max(1, self.rows)]
                 y = part @ weight.t()
@@ -202,7 +202,7 @@ class _Products:
     def error(self) -> float:
         """Measure the relative error of a product against float64."""
         x, weight = self.inputs[0][:256], self.weights[0]
-        with _multiplying(self.how):
+        with multiplying(self.how):
             product = x @ weight.t()
         exact = x.double() @ weight.double().t()
         return float((product - exact).square().sum() / exact.square().sum()) ** 0.5
@@ -224,7 +224,7 @@ def _batched_up_to(
         visible = torch.ones(shape[0], 1, length, length, dtype=torch.bool, device=device).tril()
         kernels = (ChosenAttention(length), fused_attention)
         works = [partial(_attend, kernel, q, k, v, visible) for kernel in kernels]
-        with _multiplying(products):  # the fused kernel multiplies through the same library
+        with multiplying(products):  # the fused kernel multiplies through the same library
             own, other = _seconds(works, device)
         longest = length if own < other else longest
     return longest

@@ -72,11 +72,16 @@ def readable(number: float) -> str:
 
 
 class TensorBytes(TorchDispatchMode):
-    """Counts the bytes of tensors that are made inside the block and still held by something."""
+    """Counts the bytes of tensors that are made inside the block and still held by something.
 
-    def __init__(self) -> None:
+    Args:
+        below: bytes from which on a tensor's memory is not counted; unset means all are.
+    """
+
+    def __init__(self, *, below: int | None = None) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]  # torch's stub
         self.now = self.peak = 0
+        self.below = below
         self._known: dict[int, weakref.ref[Any]] = {}  # Any: storages have no public type
 
     def __torch_dispatch__(
@@ -98,7 +103,7 @@ class TensorBytes(TorchDispatchMode):
 
     def _hold(self, storage: torch.UntypedStorage) -> None:
         key, size = _key(storage), storage.nbytes()
-        if key in self._known or not size:
+        if key in self._known or not size or (self.below is not None and size >= self.below):
             return
 
         def let_go(_: object) -> None:

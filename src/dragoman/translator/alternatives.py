@@ -28,12 +28,14 @@ class Alternative:
         probability: of its first piece after what stands before, 0 to 1.
         text: the whole translation with it.
         place: where the word begins in ``text``, in characters.
+        ids: of the pieces of the whole translation, the end symbol included unless it was cut off.
     """
 
     word: str
     probability: float
     text: str
     place: int
+    ids: tuple[int, ...]
 
 
 def word_place(text: str, number: int) -> int:
@@ -105,7 +107,7 @@ def find_alternatives(
         prefixes = [(*beginning, piece) for piece, _ in some if piece != end]
         answers = iter(decode(engine, [source] * len(prefixes), search, frame, prefixes=prefixes))
         for piece, log_prob in some:
-            ids = beginning
+            ids, written = beginning, (*beginning, end)
             if piece != end:
                 answer = next(answers)
                 if isinstance(answer, NoRoom):
@@ -113,9 +115,10 @@ def find_alternatives(
                 if not answer:
                     continue  # everything that could follow has probability 0
                 ids = answer[0].ids
+                written = ids if answer[0].truncated else (*ids, end)
             text, before = tokenizer.decode(ids), tokenizer.decode(beginning)
             place, word = _word_at(text, len(before))
-            each = Alternative(word, math.exp(log_prob), text, place)
+            each = Alternative(word, math.exp(log_prob), text, place, written)
             found.setdefault((place, word), each)
     return list(found.values())[:count]
 

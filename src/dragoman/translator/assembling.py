@@ -43,7 +43,8 @@ def assemble(
     ways = [*zip(*parts, strict=False)]  # of several parts the second bests do not match
     ways = ways if every or len(parts) == 1 else ways[:1]
     joined = tuple(plan.join(way) for way in ways)
-    return Translation(plan.text, joined, shortened=plan.shortened, parts=len(parts))
+    read = tuple(tuple(part.ids) for part in plan.parts)
+    return Translation(plan.text, joined, shortened=plan.shortened, parts=len(parts), read=read)
 
 
 def _candidate(tokenizer: Tokenizer, hypothesis: Hypothesis) -> Candidate:
@@ -54,4 +55,5 @@ def _candidate(tokenizer: Tokenizer, hypothesis: Hypothesis) -> Candidate:
         tuple(tokenizer.pieces(ids)),
         hypothesis.log_probs,
         hypothesis.truncated,
+        written=(tuple(ids),),
     )

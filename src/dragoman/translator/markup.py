@@ -5,6 +5,7 @@ tag of the source stands in the result exactly once, and spans are well nested.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from dragoman.translator.alignment import Aligner, Array, Pair
@@ -57,12 +58,24 @@ def translate_fragments(
     def translate(texts: Sequence[str]) -> list[str]:
         return [found.text for found in translator.translate(texts, **given)]
 
-    def split(text: str) -> list[str]:
-        length = len(translator.bundle.source_tokenizer.encode(text)) + len(lead) + 1
-        return split_sentences(text) if sentences or length > translator.source_limit else [text]
-
     aligner = Aligner(translator.bundle, lead, translator.source_limit)
+    split = partial(split_long, translator, len(lead), sentences=sentences)
     return translate_marked(translate, aligner.align, fragments, split=split)
+
+
+def split_long(
+    translator: Translator, lead: int, text: str, *, sentences: bool = False
+) -> list[str]:
+    """Cut a text into its sentences where it is longer than the model takes, or where asked to.
+
+    Args:
+        translator: whose model it is.
+        lead: how many ids stand in front of every source, such as that of a language tag.
+        text: nothing of it is lost.
+        sentences: cut in any case.
+    """
+    length = len(translator.bundle.source_tokenizer.encode(text)) + lead + 1
+    return split_sentences(text) if sentences or length > translator.source_limit else [text]
 
 
 def translate_marked(

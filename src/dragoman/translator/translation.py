@@ -21,6 +21,8 @@ class Candidate:
         token_log_probs: natural logarithms, one per piece.
         truncated: whether it reached ``max_length`` before it ended.
         missing: what was required and does not stand in it.
+        written: ids of ``tokens``, a tuple for each part of the segment. Text may be cut into
+            other pieces when it is read again; these are the ones that were written.
     """
 
     text: str
@@ -29,6 +31,7 @@ class Candidate:
     token_log_probs: tuple[float, ...]
     truncated: bool
     missing: tuple[str, ...] = ()
+    written: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class Translation:
         traces: how each part was searched, where that was asked for.
         required: phrases that it must hold, alternatives with ``|`` between: those asked for, and
             those of a glossary whose source term it holds.
+        read: ids that the model read, a tuple for each part, a language tag included, other symbols
+            around them not.
     """
 
     source: str
@@ -58,6 +63,7 @@ class Translation:
     parts: int = 1
     traces: tuple[Trace, ...] = ()
     required: tuple[str, ...] = ()
+    read: tuple[tuple[int, ...], ...] = ()
 
     @property
     def text(self) -> str:
@@ -111,6 +117,7 @@ def join_parts(parts: Sequence[Candidate], text: str) -> Candidate:
         tuple(token for part in parts for token in part.tokens),
         tuple(log_prob for part in parts for log_prob in part.token_log_probs),
         any(part.truncated for part in parts),
+        written=tuple(ids for part in parts for ids in part.written),
     )
 
 

@@ -47,6 +47,7 @@ SOURCE_LIMIT = 1024  # pieces of one segment, where positions have no limit of t
 class Controls(TypedDict, total=False):
     """What else ``BeamSearch`` may be told of a search; all of it is off unless given."""
 
+    max_extra: int
     length_penalty: LengthForm
     word_reward: float
     coverage: float
@@ -191,7 +192,8 @@ class Translator:
             beam: hypotheses kept; 1 is greedy.
             alpha: exponent of the length penalty ((5 + length) / 6)^alpha.
             n_best: how many translations of each to give, at most ``beam``.
-            max_length: most target pieces, the end symbol included; source length + 50 if unset.
+            max_length: most target pieces, the end symbol included; unset, as many as the source
+                has and ``max_extra`` more, which is 50 unless given.
             batch_tokens: most source slots in a batch.
             prefix: text that every translation must begin with; or for each segment its own, or
                 None.
@@ -221,9 +223,9 @@ class Translator:
             trace: write down every step of the search in ``traces``, for ``explanation``.
             draft: proposes pieces that the model verifies, one segment after the other; the
                 translations of a beam of 1, which it needs, stay the same.
-            controls: what else ``BeamSearch`` takes: ``length_penalty``, ``word_reward``,
-                ``coverage``, ``patience``, ``groups``, ``diversity``, ``min_length``,
-                ``no_repeat_ngram``, ``repetition_penalty``. All are off unless given.
+            controls: what else ``BeamSearch`` takes: ``max_extra``, and, off unless given,
+                ``length_penalty``, ``word_reward``, ``coverage``, ``patience``, ``groups``,
+                ``diversity``, ``min_length``, ``no_repeat_ngram``, ``repetition_penalty``.
 
         Raises:
             ConfigError: a setting is impossible, such as ``n_best`` above ``beam``, a ``draft``

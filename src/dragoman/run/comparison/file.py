@@ -117,17 +117,21 @@ class PlannedRun:
     place: Path
 
 
-def read_comparison(path: Path, *, minutes: float | None = None) -> Comparison:
+def read_comparison(
+    path: Path, *, minutes: float | None = None, overrides: Sequence[str] = ()
+) -> Comparison:
     """Read the file of a comparison.
 
     Args:
         path: TOML.
         minutes: takes the place of the budget in the file.
+        overrides: settings for all variants, after those of the file.
 
     Raises:
         ConfigError: with every mistake, each at its place.
     """
     found = read_record(Comparison, read_toml(path), file=str(path))
+    found = replace(found, set=(*found.set, *overrides))
     if minutes is None:
         return found
     if not (minutes > 0 and math.isfinite(minutes)):
