@@ -12,7 +12,7 @@ test: $(VENV)/installed-dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 
 site: $(VENV)/installed-dev  # build/site/index.html, which opens from disk
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -2,9 +2,10 @@ r"""Tables and pictures of docs/table2.md, from the files that the measurements 
 
     python benchmarks/table2_report.py --results benchmarks/results --pictures docs/pictures
 
-Reads ``table2-speed.json``, ``table2-curve.json`` and ``lengths-*.json``; what is missing is left
-out. Prints Markdown and draws PNG. Colours are those of Okabe and Ito (2008), which people who see
-few colours can tell apart; every line has a marker and a dash of its own as well.
+Reads ``table2-speed.json``, ``table2-curve.json``, ``lengths-*.json`` and ``extrapolation.json``;
+what is missing is left out. Prints Markdown and draws PNG. Colours are those of Okabe and Ito
+(2008), which people who see few colours can tell apart; every line has a marker and a dash of its
+own as well.
 """
 
 import argparse
@@ -27,7 +28,8 @@ STYLES = (
 )
 FAMILIES = ("Transformer", "LSTM with attention", "convolutions", "LSTM without attention")
 TASKS = ("copy", "reverse", "recall")
-TRAINED = {"copy": 32, "reverse": 32, "recall": 8, "positions": 32}  # longest in training
+TRAINED = {"copy": 32, "reverse": 32, "recall": 8}  # longest in training
+BIN = 16  # positions whose loss is one point of a line
 
 
 def style(name: str, names: Sequence[str]) -> Table:
@@ -139,19 +141,46 @@ def draw_parallel(rows: Sequence[Table], slots: int, path: Path) -> None:
     figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
+def draw_positions(results: Table, path: Path) -> None:
+    """Draw the loss over the position in a window, in means of 16; grey: not trained on."""
+    figure: Any = Figure(figsize=(7.6, 4.6), layout="constrained")
+    axes = figure.subplots()
+    names = [row["name"] for row in results["variants"]]
+    for row in results["variants"]:
+        nats = row["nats"]
+        firsts = range(0, len(nats), BIN)
+        means = [sum(nats[first : first + BIN]) / BIN for first in firsts]
+        axes.plot([first + BIN / 2 for first in firsts], means, **style(row["name"], names))
+    axes.axvspan(results["context"], len(nats), color="#000000", alpha=0.07, linewidth=0)
+    axes.set_xlim(0, len(nats))
+    axes.set_xlabel("position in the window; grey: further than in training")
+    axes.set_ylabel("loss, nats a character")
+    axes.grid(alpha=0.25)
+    axes.legend(fontsize=9)
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+
+
+def position_table(results: Table) -> list[str]:
+    """Write the loss in windows of several lengths."""
+    lengths = list(results["variants"][0]["by_length"])
+    lines = ["| | weights | " + " | ".join(lengths) + " |", "|---|" + "---:|" * (len(lengths) + 1)]
+    for row in results["variants"]:
+        cells = [f"{row['parameters']:,}", *(f"{loss:.3f}" for loss in row["by_length"].values())]
+        lines.append(f"| {row['name']} | {' | '.join(cells)} |")
+    return lines
+
+
 def draw_lengths(found: dict[str, Table], path: Path) -> None:
     """Draw the share of right symbols over length, a panel for each file; grey: not trained on."""
     figure: Any = Figure(figsize=(max(6.8, 4.4 * len(found)), 4.2), layout="constrained")
     panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
     for axes, (name, results) in zip(panels, found.items(), strict=True):
-        names = [row["name"] for row in results["variants"]]
-        order = FAMILIES if set(names) <= set(FAMILIES) else names
         for row in results["variants"]:
             lengths = [one["length"] for one in row["lengths"]]
             right = [100 * one["symbols"] for one in row["lengths"]]
-            axes.plot(lengths, right, **style(row["name"], order))
+            axes.plot(lengths, right, **style(row["name"], FAMILIES))
         axes.axvspan(TRAINED[name], lengths[-1] * 1.03, color="#000000", alpha=0.07, linewidth=0)
-        axes.set_title(name if len(found) > 1 else "copy, learned up to 32 letters")
+        axes.set_title(name)
         axes.set_xticks(lengths, map(str, lengths), fontsize=8)
         axes.set_xlabel("pairs to recall" if name == "recall" else "letters")
         axes.grid(alpha=0.25)
@@ -178,13 +207,15 @@ def main() -> None:
         draw_parallel(rows, speed["slots_by_length"], options.pictures / "table2-parallel.png")
         print(*translation_table(rows), sep="\n")
         draw_translation(rows, options.pictures / "table2-bleu.png")
-    long_range = {task: read(f"lengths-long-range-{task}") for task in TASKS}
-    positions = {"positions": read("lengths-compare-positions")}
-    for name, found in (("long-range", long_range), ("positions", positions)):
-        known = {key: results for key, results in found.items() if results is not None}
-        if known:
-            print(*length_tables(known), sep="\n")
-            draw_lengths(known, options.pictures / f"{name}.png")
+    found = {task: read(f"lengths-long-range-{task}") for task in TASKS}
+    known = {task: results for task, results in found.items() if results is not None}
+    if known:
+        print(*length_tables(known), sep="\n")
+        draw_lengths(known, options.pictures / "long-range.png")
+    positions = read("extrapolation")
+    if positions is not None:
+        print(*position_table(positions), sep="\n")
+        draw_positions(positions, options.pictures / "extrapolation.png")
 
 
 if __name__ == "__main__":

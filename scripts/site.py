@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +35,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for target in sorted(set(linked_outside(origin, text)) - seen):
             seen.add(target)
             shown = source_page(target)
-            files.append(File.generated(config, site_uri(target), content=shown))
+            aside = InclusionLevel.NOT_IN_NAV
+            uri = site_uri(target)
+            files.append(File.generated(config, uri, content=shown, inclusion=aside))
             waiting.append((target, shown))
     return files
 

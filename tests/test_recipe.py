@@ -162,8 +162,8 @@ def test_a_printed_recipe_is_toml() -> None:
 @pytest.mark.parametrize(
     ("architecture", "metric", "measured"),
     [
-        ("encoder-decoder", "accuracy", "bleu, chrf, ter, exact, wer"),
-        ("recurrent", "bits", "bleu, chrf, ter, exact, wer"),
+        ("encoder-decoder", "accuracy", "bleu, chrf, ter, exact, wer, brackets"),
+        ("recurrent", "bits", "bleu, chrf, ter, exact, wer, brackets"),
         ("decoder-only", "bleu", "bits"),
         ("encoder-only", "wer", "accuracy"),
     ],

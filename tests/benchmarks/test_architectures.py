@@ -1,8 +1,10 @@
 import importlib
+import math
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 
@@ -127,3 +129,29 @@ def test_each_length_is_translated_and_counted(script: Any, tmp_path: Path) -> N
         {"length": 5, "pairs": 2, "symbols": 0.0, "whole": 0.0},
         {"length": 9, "pairs": 1, "symbols": 0.0, "whole": 0.0},
     ]
+
+
+def test_windows_lie_one_after_the_other_and_end_in_what_follows(script: Any) -> None:
+    # By hand: of 8 ids, windows of 3 and the next; the third would lack one.
+    found = script("extrapolation").windows([5, 6, 7, 8, 9, 10, 11, 12], 3, 9)
+    assert found.tolist() == [[5, 6, 7, 8], [8, 9, 10, 11]]
+    assert script("extrapolation").windows([5, 6, 7, 8, 9, 10, 11, 12], 3, 1).tolist() == [
+        [5, 6, 7, 8]
+    ]
+
+
+def test_a_loss_is_said_for_each_position(script: Any) -> None:
+    class Sure(torch.nn.Module):
+        """Says that each id comes again, ten times as likely as each of the other three."""
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.one_hot(ids, 4) * torch.log(torch.tensor(10.0))
+
+    cut = torch.tensor([[1, 1, 2], [3, 3, 3]])
+    # By hand: right 10 / 13, wrong 1 / 13; the second position is right in one of two windows.
+    right, wrong = math.log(13 / 10), math.log(13)
+    found = script("extrapolation").losses(Sure(), cut)
+    assert found.tolist() == pytest.approx([right, (right + wrong) / 2], abs=1e-6)
+    # By hand: a trained length of 2; the means of the first 2, 3, 4 and 8 positions.
+    told = script("extrapolation").by_length(np.array([1.0, 1, 4, 2, 2, 2, 2, 2]), 2)
+    assert told == {"2": 1.0, "3": 2.0, "4": 2.0, "8": 2.0}

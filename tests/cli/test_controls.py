@@ -20,7 +20,8 @@ RULES: dict[str, str] = {
     "beam": "1 is greedy",
     "alpha": "((5 + length) / 6) ** alpha",
     "n_best": "Translations per line",
-    "max_length": "Most pieces, the end symbol included; source length + 50 unless given",
+    "max_length": "Most pieces, the end symbol included; source + MAX_EXTRA unless given",
+    "max_extra": "Most pieces beyond those of the source",
     "length_penalty": "average, length ** alpha",
     "word_reward": "WORD_REWARD * pieces",
     "coverage": "COVERAGE * sum over source pieces of log min(attention to it, 1)",
@@ -117,7 +118,7 @@ def test_controls_reach_the_search_of_evaluate(
     asked = {
         **{"beam": 6, "alpha": 0.2, "max_length": 5, "length_penalty": "average"},
         **{"word_reward": 0.5, "coverage": 0.1, "patience": 2.0, "groups": 3, "diversity": 0.25},
-        **{"min_length": 2, "no_repeat_ngram": 3, "repetition_penalty": 1.25},
+        **{"max_extra": 7, "min_length": 2, "no_repeat_ngram": 3, "repetition_penalty": 1.25},
     }
     assert asked.keys() == {each.name for each in fields(BeamSearch)} - {"n_best"}
     options = [

@@ -39,7 +39,7 @@ VALUES: dict[str, list[dict[str, Any]]] = {
     "prefixes": [{"prefixes": True}],
 }
 ELSEWHERE = {"beam", "alpha", "n_best"}  # varied in all cases
-ELSEWHERE |= {"max_length"}  # is the limit that each sentence has
+ELSEWHERE |= {"max_length", "max_extra"}  # are the limit that each sentence has
 
 
 @dataclass(frozen=True)

@@ -586,7 +586,6 @@ def test_the_comparisons_of_the_project_read() -> None:
         "compare-table3": 19,
         "compare-successors": 17,
         "compare-long-range": 4,
-        "compare-positions": 7,
     }
 
 

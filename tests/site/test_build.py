@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.main import app
+from tests.site.conftest import build
+from tests.site.pages import ROOT
 
 REFERENCE = ["", ".nn", ".models", ".data", ".tokenization", ".training", ".decoding"]
 REFERENCE += [".evaluation", ".inspection"]
@@ -41,6 +43,19 @@ def test_what_loads_from_elsewhere_would_be_found(html: str) -> None:
 
 def test_a_link_for_readers_loads_nothing() -> None:
     assert LOADED.search('<a href="https://arxiv.org/abs/1706.03762">the paper</a>') is None
+
+
+@pytest.mark.slow
+def test_a_link_to_a_missing_page_or_heading_ends_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    page = "# Here\n\n[a](nowhere.md) [b](#nothing)\n"
+    (tmp_path / "docs/index.md").write_text(page, encoding="utf-8")
+    text = f"INHERIT: {ROOT}/mkdocs.yml\ndocs_dir: {tmp_path}/docs\nhooks: []\nnav: [index.md]\n"
+    (tmp_path / "mkdocs.yml").write_text(text, encoding="utf-8")
+    built = build(tmp_path / "mkdocs.yml", tmp_path / "site")
+    assert built.returncode == 1
+    assert "'nowhere.md'" in built.stdout
+    assert "'#nothing'" in built.stdout
 
 
 @pytest.mark.slow

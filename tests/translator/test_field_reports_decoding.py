@@ -42,6 +42,7 @@ CASES: dict[str, dict[str, Any]] = {
     "alpha": {"alpha": -0.5},
     "n_best": {"n_best": 3},
     "max_length": {"max_length": 5},
+    "max_extra": {"max_length": None, "max_extra": 2},
     "length_penalty": {"length_penalty": "average", "alpha": 1.0},
     "word_reward": {"word_reward": 0.3},
     "coverage": {"coverage": 0.3},

@@ -67,7 +67,7 @@ def test_the_first_tree_to_beat_branches_to_the_right() -> None:
 
 def test_tags_are_taken_over_only_for_the_same_words() -> None:
     gold, same, other = read_tree_lines(
-        ["(S (NN a) (POS '))", "(S (X (XX a)) ('' '))", "(S (XX b) ('' '))"], "f"
+        ["(S (-NONE- *) (NN a) (POS '))", "(S (X (XX a)) ('' '))", "(S (XX b) ('' '))"], "f"
     )
     assert gold
     assert same

@@ -58,6 +58,9 @@ def parse_lines(
     beam: Beam = 21,
     alpha: Alpha = 0.3,
     max_extra: MaxExtra = 300,
+    valid: Annotated[
+        bool, typer.Option("--valid", help="Let the model write valid trees only.")
+    ] = False,
     batch_tokens: BatchTokens = 4096,
     device: Device = "auto",
     dtype: TranslatorDtype = "auto",
@@ -71,7 +74,7 @@ def parse_lines(
     search = dragoman.BeamSearch(beam=beam, alpha=alpha, max_extra=max_extra)
     loaded = dragoman.Translator.load(model, device=device, dtype=dtype, engine=engine, say=say)
     with lines_in(input) as lines, lines_out(None) as write:
-        found = dragoman.parse(loaded, lines, search=search, batch_tokens=batch_tokens)
+        found = dragoman.parse(loaded, lines, search=search, batch_tokens=batch_tokens, valid=valid)
         _write_parsed(found, write)
 
 

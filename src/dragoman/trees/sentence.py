@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dragoman.trees.cleaning import TRACE
 from dragoman.trees.linearize import ANY_TAG, PUNCTUATION
 from dragoman.trees.repair import is_leaf, repair
 from dragoman.trees.tree import Bracket, Leaf, Tree
@@ -76,8 +77,13 @@ def restore(sentence: str, tokens: str) -> Parsed:
 
 
 def with_tags_of(tree: Tree, gold: Tree) -> Tree:
-    """Give a tree the tags of another one over the same words; as it is if the words differ."""
-    return Tree(gold.leaves, tree.brackets) if tree.words == gold.words else tree
+    """Give a tree the tags of another one over the same words; as it is if the words differ.
+
+    Traces of the other one do not count as words.
+    """
+    leaves = tuple(leaf for leaf in gold.leaves if leaf.tag != TRACE)
+    same = tree.words == tuple(leaf.word for leaf in leaves)
+    return Tree(leaves, tree.brackets) if same else tree
 
 
 def right_branching(leaves: Sequence[Leaf]) -> Tree:
