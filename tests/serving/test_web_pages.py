@@ -182,3 +182,14 @@ def test_what_is_not_understood_is_refused_by_name(client: TestClient) -> None:
     answer = client.post("/translate", json=asked(["der hund", f"&#{'9' * 2000};"]))
     assert answer.status_code == 400
     assert answer.json()["error"].startswith("q 1: line 1: a reference to a number")
+
+
+def test_the_language_of_a_page_is_guessed_by_what_its_references_stand_for(
+    client: TestClient,
+) -> None:
+    for page in ("<p>der m&auml;dchen &#252; &#xFC; &amp; und", f"<p>und &#{'9' * 9}; &bogus; &#;"):
+        answer = client.post("/translate", json=asked(page) | {"source": "auto"})
+        assert answer.json()["detectedLanguage"]["language"] == "de"
+    answer = client.post("/translate", json=asked(f"und &#{'9' * 5000};") | {"source": "auto"})
+    assert answer.status_code == 400
+    assert "thousands of digits" in answer.json()["error"]
