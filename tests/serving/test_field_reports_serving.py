@@ -28,7 +28,7 @@ class Counting:
 
     def __init__(self, translator: Translator) -> None:
         self.bundle, self.languages = translator.bundle, translator.languages
-        self.engine = translator.engine
+        self.engine, self.special = translator.engine, translator.special
         self._translator = translator
         self.asked: list[Any] = []
 
