@@ -212,6 +212,11 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read_toml(tmp_path)
     assert str(caught.value) == f"{tmp_path}: Is a directory"
+    (tmp_path / "recipe.toml").touch()  # as in the folder of a run
+    with pytest.raises(ConfigError) as caught:
+        read_toml(tmp_path)
+    hint = f"the recipe in it is {tmp_path / 'recipe.toml'}"
+    assert str(caught.value) == f"{tmp_path}: Is a directory; {hint}"
 
 
 def test_bytes_that_are_not_utf_8_are_located(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ def read_toml(path: Path) -> Table:
     except FileNotFoundError:
         raise ConfigError("", "no such file", similar_file(path)).inside(file=str(path)) from None
     except OSError as error:
-        raise ConfigError("", error.strerror or str(error)).inside(file=str(path)) from None
+        within = path / "recipe.toml"
+        hint = f"the recipe in it is {within}" if within.is_file() else ""
+        raise ConfigError("", error.strerror or str(error), hint).inside(file=str(path)) from None
     except UnicodeDecodeError as error:
         raise ConfigError(
             "",

@@ -2,6 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from dragoman.errors import ConfigError
 from dragoman.inspection import count_parameters
@@ -77,6 +78,8 @@ def test_updates_are_timed_here_when_asked() -> None:
     found = plan(small(batch_tokens=512, epochs=2, deterministic=True), ["cpu:2"], measure=True)
     measured = found.measured
     assert measured is not None
+    threads = torch.get_num_threads()
+    assert measured.where.startswith(f"{threads} thread{'s' * (threads > 1)} of the processor, ")
     assert measured.slots == (128, 256)
     assert measured.whole == 512
     assert measured.update_seconds > 0

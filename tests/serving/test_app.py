@@ -86,6 +86,18 @@ def test_a_long_text_comes_sentence_by_sentence_and_loses_nothing(
     assert whole == found.text
 
 
+@pytest.mark.parametrize(("asked", "batches"), [({"stream": True}, 3), ({"sentences": True}, 1)])
+def test_the_first_sentences_of_a_stream_do_not_wait_for_the_last(
+    translator: Translator, asked: dict[str, Any], batches: int
+) -> None:
+    served = Served("tiny", translator, Limits())
+    text = {"text": "Der Hund schläft. " * 20, "beam": 1, "max_length": 3}
+    with TestClient(make_app([served])) as client:
+        assert client.post("/v1/translate", json={**text, **asked}).status_code == 200
+        assert served.queue.stop(20)
+    assert served.queue.batches == batches  # of 8, 8 and 4; of a single text
+
+
 def test_scores_are_those_of_the_translator(client: TestClient, translator: Translator) -> None:
     pairs = {"source": TEXTS[:2], "target": ["the dog .", "milk"]}
     answer = client.post("/v1/score", json=pairs).json()
@@ -145,7 +157,8 @@ REFUSED: dict[str, tuple[str, Any, int, str]] = {
     "not a number": ("translate", '{"text": "a", "alpha": NaN}', 422, "alpha"),
     "half a pair": ("translate", '{"text": "\\ud800"}', 422, "surrogate"),
     "a deep body": ("translate", "[" * 100_000, 400, "body"),
-    "no JSON": ("translate", "text=a", 422, "JSON"),
+    "no JSON": ("translate", "text=a", 422, "body: not JSON, at character 0: Expecting value"),
+    "JSON cut off": ("translate", '{"text": "a"', 422, "body: not JSON, at character 12"),
     "not UTF-8": ("translate", b'{"text": "\xff"}', 400, "body"),
 }
 
@@ -171,13 +184,16 @@ def test_a_body_that_is_too_large_is_refused(translator: Translator) -> None:
 def test_a_key_is_asked_for_where_there_are_keys(translator: Translator) -> None:
     with serving(translator, keys=["one", "zwei"]) as client:
         asked = {"text": TEXTS[0]}
-        assert client.post("/v1/translate", json=asked).status_code == 401
-        wrong = {"authorization": "Bearer three"}
-        assert client.post("/v1/translate", json=asked, headers=wrong).status_code == 403
+        missing = client.post("/v1/translate", json=asked)
+        assert missing.status_code == 401
+        assert missing.json()["error"].endswith("send Authorization: Bearer KEY")
+        wrong = client.post("/v1/translate", json=asked, headers={"authorization": "Bearer three"})
+        assert (wrong.status_code, wrong.json()["error"]) == (403, "this key is not known here")
         right = {"authorization": "Bearer zwei"}
         assert client.post("/v1/translate", json=asked, headers=right).status_code == 200
         form = {"q": TEXTS[0], "source": "de", "target": "en"}
-        assert client.post("/translate", json=form).status_code == 401
+        missing = client.post("/translate", json=form)
+        assert (missing.status_code, missing.json()["error"][-12:]) == (401, "send api_key")
         assert client.post("/translate", json={**form, "api_key": "one"}).status_code == 200
 
 

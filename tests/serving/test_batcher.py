@@ -62,6 +62,20 @@ def test_a_long_request_does_not_hold_up_a_short_one(gate: Gate) -> None:
     assert gate.batches[1] == ("a", ["long 0", "short", "long 1", "long 2"])
 
 
+def test_a_request_may_ask_for_small_batches_which_others_still_fill(gate: Gate) -> None:
+    batcher = held(gate)
+    batcher.submit("a", [f"streamed {n}" for n in range(5)], [1] * 5, bite=2)
+    batcher.submit("a", ["x", "y", "z"], [1] * 3)
+    gate.open.set()
+    assert batcher.stop(20)
+    assert [items for _, items in gate.batches[1:]] == [
+        ["streamed 0", "x", "streamed 1", "y", "z"],
+        ["streamed 2", "streamed 3"],
+        ["streamed 4"],
+    ]
+    assert batcher.waiting == 0
+
+
 def test_what_is_asked_for_in_another_way_is_another_batch_and_keeps_its_turn(gate: Gate) -> None:
     batcher = held(gate, at_once=2)
     for way, item in (("a", "1"), ("b", "2"), ("a", "3"), ("a", "4")):

@@ -217,6 +217,8 @@ def test_flags_and_copies_are_said_in_words(visit: Visit) -> None:
     page.unroute("**/v1/translate")
     page.locator("#source").fill("123")
     expect(page.locator("#notes li")).to_have_text([re.compile("Given back as it came")])
+    page.locator("#attention summary").click()
+    expect(page.locator("#map-note")).to_contain_text("The model wrote nothing here")
 
 
 # Says when a key came and when a translation was asked for, by the clock of the page.

@@ -207,8 +207,9 @@ class UpdatesHere:
 
     def described(self) -> str:
         """Say where and how it computes."""
+        threads = torch.get_num_threads()
         where = (
-            f"{torch.get_num_threads()} threads of the processor"
+            f"{threads} {'thread' if threads == 1 else 'threads'} of the processor"
             if self.device.type == "cpu"
             else torch.cuda.get_device_name(self.device)
         )

@@ -1,6 +1,7 @@
 """The application: routes, and what every answer has in common."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -105,8 +106,11 @@ def _no_json(error: RequestValidationError, kind: str) -> str:
 
 def _mistakes(error: RequestValidationError) -> str:
     """Say in a line what is wrong, without what was sent."""
-    found = [
-        f"{'.'.join(str(part)[:80] for part in each['loc'][1:]) or 'body'}: {each['msg'][:200]}"
-        for each in error.errors()
-    ]
-    return "; ".join(found[:5])
+    return "; ".join(_mistake(each) for each in error.errors()[:5])
+
+
+def _mistake(found: Mapping[str, Any]) -> str:
+    if found["type"] == "json_invalid":
+        return f"body: not JSON, at character {found['loc'][-1]}: {found['ctx']['error'][:200]}"
+    place = ".".join(str(part)[:80] for part in found["loc"][1:]) or "body"
+    return f"{place}: {found['msg'][:200]}"

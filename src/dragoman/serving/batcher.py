@@ -8,7 +8,7 @@ thread waits a moment for as much as a batch held of late: who was just answered
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ class _Job(Generic[Item, Result]):
     way: Hashable
     item: Item
     size: int
+    bite: int
     done: Future[Result]
 
 
@@ -75,18 +76,25 @@ class Batcher(Generic[Item, Result]):
             thread.start()
 
     def submit(
-        self, way: Hashable, items: Sequence[Item], sizes: Sequence[int]
+        self,
+        way: Hashable,
+        items: Sequence[Item],
+        sizes: Sequence[int],
+        *,
+        bite: int | None = None,
     ) -> list[Future[Result]]:
         """Accept a request, all of it or nothing.
 
-        A future that is cancelled before its turn is left out.
+        A future that is cancelled before its turn is left out. At most ``bite`` items of it share a
+        batch, in order, so that the first results come before the last are begun.
 
         Raises:
             OverloadedError: there is no room for all items.
             StoppedError: the queue has been stopped.
         """
         jobs: deque[_Job[Item, Result]] = deque(
-            _Job(way, item, size, Future()) for item, size in zip(items, sizes, strict=True)
+            _Job(way, item, size, bite or self.at_once, Future())
+            for item, size in zip(items, sizes, strict=True)
         )
         with self._changed:
             if self._stopping:
@@ -159,14 +167,16 @@ class Batcher(Generic[Item, Result]):
         way = self._requests[0][0].way
         batch: list[_Job[Item, Result]] = []
         others: deque[deque[_Job[Item, Result]]] = deque()
+        taken: Counter[int] = Counter()  # items, by request
         size = 0
         while self._requests and len(batch) < self.at_once and size < self._size:
             request = self._requests.popleft()
-            if request[0].way != way:
+            if request[0].way != way or taken[id(request)] == request[0].bite:
                 others.append(request)
                 continue
             batch.append(request.popleft())
             size += batch[-1].size
+            taken[id(request)] += 1
             if request:
                 self._requests.append(request)
         self._requests.extendleft(reversed(others))  # they came first

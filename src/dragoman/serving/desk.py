@@ -49,16 +49,18 @@ class Desk:
             raise RefusedError(404, f"model: there is no {name[:80]!r}; choose from {known}")
         return self.models[name]
 
-    def admit(self, key: str | None, address: str) -> None:
-        """Let a client ask, or not.
+    def admit(
+        self, key: str | None, address: str, *, send: str = "Authorization: Bearer KEY"
+    ) -> None:
+        """Let a client ask, or not; ``send`` is how a key comes where it is asked for.
 
         Raises:
             RefusedError: its key is not known, or it asks too often.
         """
         if not self.visitors.knows(key):
-            raise RefusedError(
-                403 if key else 401, "a key is needed: send Authorization: Bearer KEY"
-            )
+            if key:
+                raise RefusedError(403, "this key is not known here")
+            raise RefusedError(401, f"a key is needed: send {send}")
         wait = self.visitors.wait(key if self.visitors.need_key and key else address)
         if wait:
             most = self.limits.requests_per_minute
@@ -112,8 +114,10 @@ class Desk:
                 413, f"{weights:,} weights of attention, at most {most:,}; ask for shorter texts"
             )
 
-    def submit(self, model: Served, way: Way, items: Sequence[Any]) -> list[Future[Any]]:
-        """Put a request into the queue of a model.
+    def submit(
+        self, model: Served, way: Way, items: Sequence[Any], *, bite: int | None = None
+    ) -> list[Future[Any]]:
+        """Put a request into the queue of a model, at most ``bite`` items of it in a batch.
 
         Raises:
             RefusedError: the queue is full, or never has so much room, or the server is stopping.
@@ -122,7 +126,7 @@ class Desk:
         if size > room:
             raise RefusedError(413, f"{size:,} characters of work, at most {room:,} at a time")
         try:
-            return model.submit(way, items)
+            return model.submit(way, items, bite=bite)
         except OverloadedError:
             raise RefusedError(
                 429, "too much is waiting already; try again in a moment", wait_seconds=1

@@ -108,7 +108,7 @@ def _admit(desk: Desk, request: Request, asked: Mapping[str, Any]) -> None:
     if key is not None and not isinstance(key, str):
         raise RefusedError(400, "api_key: is no text")
     address = request.client.host if request.client else ""
-    desk.admit(key or None, address)
+    desk.admit(key or None, address, send="api_key")
 
 
 def _texts(asked: Mapping[str, Any], *, one: bool = False) -> list[str]:

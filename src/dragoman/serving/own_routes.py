@@ -35,6 +35,8 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem} for status in (400, 401, 403, 404, 408, 413, 415, 422, 429, 431, 503)
 }
 
+STREAMED_TOGETHER = 8  # sentences of a streamed text in a batch: the first come before the rest
+
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Translations; with stream a line of JSON for each sentence.",
@@ -85,7 +87,8 @@ def own_routes(desk: Desk) -> APIRouter:
                 raise RefusedError(422, "stream: takes one text")
             cut = [trimmed(part) for part in split_sentences(texts[0])]
             # Submitted before the answer begins: once it has, it can no longer be a refusal.
-            futures = desk.submit(model, way, [sentence for _, sentence, _ in cut])
+            sentences = [sentence for _, sentence, _ in cut]
+            futures = desk.submit(model, way, sentences, bite=STREAMED_TOGETHER)
             lines = _stream(desk, cut, futures, asked.alpha)
             return StreamingResponse(lines, media_type="application/x-ndjson")
         found = await desk.ask(model, way, texts)

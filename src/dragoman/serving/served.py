@@ -109,9 +109,11 @@ class Served:
         linear = any(isinstance(module, LinearAttention) for module in model.modules())
         return isinstance(model, EncoderDecoder) and not linear
 
-    def submit(self, way: Way, items: Sequence[Any]) -> list[Future[Result]]:
+    def submit(
+        self, way: Way, items: Sequence[Any], *, bite: int | None = None
+    ) -> list[Future[Result]]:
         """Ask for something; see ``Batcher.submit``."""
-        return self.queue.submit(way, items, self.sizes(way, items))
+        return self.queue.submit(way, items, self.sizes(way, items), bite=bite)
 
     def sizes(self, way: Way, items: Sequence[Any]) -> list[int]:
         """Say how much room items take in the queue: characters or ids, as often as they cost."""
