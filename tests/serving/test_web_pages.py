@@ -170,9 +170,16 @@ def test_a_page_that_takes_too_long_is_given_up(translator: Translator) -> None:
 
 
 def test_a_page_that_finds_no_room_or_is_too_long_is_refused(translator: Translator) -> None:
-    with serving(translator, Limits(waiting_characters=20, text_characters=90)) as client:
-        answer = client.post("/translate", json=asked("<p>der hund schläft und schläft</p>"))
+    gate, limits = Gate(translator), Limits(waiting_characters=20, text_characters=90)
+    with serving(gate, limits) as client, ThreadPoolExecutor(1) as clients:
+        first = clients.submit(client.post, "/translate", json=asked("<p>wir gehen</p>"))
+        assert gate.began.wait(20)  # so 10 of the 20 are taken
+        answer = client.post("/translate", json=asked("<p>der hund schläft</p>"))
+        gate.open.set()
         assert answer.status_code == 429
+        assert first.result().status_code == 200
+        answer = client.post("/translate", json=asked("<p>der hund schläft und schläft</p>"))
+        assert answer.status_code == 413  # there is never so much room
         answer = client.post("/translate", json=asked("<p>" * 31))
         assert answer.status_code == 413
         assert client.post("/translate", json=asked("<p>wir</p>")).status_code == 200
