@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -169,10 +170,24 @@ def test_a_page_that_takes_too_long_is_given_up(translator: Translator) -> None:
         assert client.post("/translate", json=asked("<p>wir</p>")).status_code == 200
 
 
-def test_a_page_that_finds_no_room_or_is_too_long_is_refused(translator: Translator) -> None:
+def test_a_page_that_finds_no_room_now_is_refused_until_there_is(translator: Translator) -> None:
+    gate = Gate(translator)
+    page = asked("<p>die katze trinkt</p>")
+    with serving(gate, Limits(waiting_characters=20)) as client, ThreadPoolExecutor(1) as clients:
+        first = clients.submit(client.post, "/translate", json=asked("wir gehen", format="text"))
+        assert gate.began.wait(20)
+        assert client.post("/translate", json=page).status_code == 429
+        gate.open.set()
+        assert first.result().status_code == 200
+        while client.app.state.desk.models["tiny"].queue.waiting:  # type: ignore[attr-defined]  # ours
+            time.sleep(0.001)
+        assert client.post("/translate", json=page).status_code == 200
+
+
+def test_a_page_that_never_finds_room_or_is_too_long_is_refused(translator: Translator) -> None:
     with serving(translator, Limits(waiting_characters=20, text_characters=90)) as client:
         answer = client.post("/translate", json=asked("<p>der hund schläft und schläft</p>"))
-        assert answer.status_code == 429
+        assert answer.status_code == 413
         answer = client.post("/translate", json=asked("<p>" * 31))
         assert answer.status_code == 413
         assert client.post("/translate", json=asked("<p>wir</p>")).status_code == 200
