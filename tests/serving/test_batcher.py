@@ -154,7 +154,10 @@ def test_workers_take_batches_side_by_side_each_full_by_size(gate: Gate) -> None
     assert batcher.stop(20)
 
 
-def test_a_worker_waits_for_those_whom_it_just_answered_while_another_is_busy() -> None:
+def test_a_worker_waits_for_those_whom_it_just_answered_while_another_is_busy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dragoman.serving.batcher.FILLING", 1 / 2)  # of 0.8 s
     slow, began = threading.Event(), threading.Event()
     batches: list[list[str]] = []
 

@@ -104,6 +104,64 @@ def test_a_form_may_come_in_parts_or_behind_the_address(
     assert client.post("/translate", files=several).json() == expected
 
 
+NAME = b'Content-Disposition: form-data; name="q"'
+PARTS = {
+    "another order": b'Content-Type: text/plain\r\nContent-Disposition: form-data; a="; b"; name=q',
+    "quoted signs": b'content-disposition:form-data; a="\\"; name=x; "; name="\\q"',
+    "blank behind the boundary": b"",
+}
+
+
+def in_parts(*parts: bytes) -> bytes:
+    return b"".join(b"--a'b\r\n" + part + b"\r\n" for part in parts) + b"--a'b--\r\n"
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_is_read_as_its_head_says(name: str, client: TestClient) -> None:
+    part = (PARTS[name] or NAME) + b"\r\n\r\nder hund und\r\n--a' die katze"
+    body = in_parts(part)
+    if not PARTS[name]:
+        body = b"before\r\n" + body.replace(b"--a'b\r\n", b"--a'b \t\r\n") + b"behind"
+    kind = {"content-type": 'Multipart/Form-Data; charset=utf-8; boundary="a\'b"'}
+    answer = client.post("/detect", content=body, headers=kind)
+    assert answer.json()[0]["language"] == "de"
+
+
+NO_PARTS = {
+    "no end": in_parts(NAME + b"\r\n\r\na")[:-6],
+    "no head": in_parts(b"a"),
+    "a head that is too long": in_parts(NAME + b"\r\nA: " + b"b" * 5000 + b"\r\n\r\na"),
+    "a longer boundary": in_parts(NAME + b"\r\n\r\na").replace(b"--a'b\r", b"--a'bc\r"),
+    "too many": in_parts(*[NAME + b"\r\n\r\na"] * 101),
+    "a coding": in_parts(NAME + b"\r\nContent-Transfer-Encoding: base64\r\n\r\nYQ=="),
+}
+
+
+@pytest.mark.parametrize("name", NO_PARTS)
+def test_parts_that_break_the_rules_are_refused(name: str, client: TestClient) -> None:
+    kind = {"content-type": "multipart/form-data; boundary=a'b"}
+    answer = client.post("/detect", content=NO_PARTS[name], headers=kind)
+    assert answer.status_code == 400
+    assert "form" in answer.json()["error"]
+
+
+SLOW = {  # each was read for seconds or minutes once, while everybody waited
+    "comments": in_parts(b"Content-Disposition: form-data; name=q " + b"(a)" * 300_000),
+    "parameters": in_parts(NAME + b";a=b" * 200_000 + b"\r\n\r\na"),
+    "folds": in_parts(NAME + b";\r\n a*0*=b" * 60_000 + b"\r\n\r\na"),
+    "parts": b"--a'b\n\n" * 130_000,
+    "quotes": in_parts(NAME + b'; a="\\' * 400 + b"\r\n\r\na"),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_form_takes_long_to_read(name: str, client: TestClient) -> None:
+    kind = {"content-type": "multipart/form-data; boundary=a'b" + "; a=b" * 9000}
+    began = time.process_time()
+    client.post("/detect", content=SLOW[name], headers=kind)
+    assert time.process_time() - began < 1
+
+
 def test_the_answer_says_that_files_are_not_translated(client: TestClient) -> None:
     settings = client.get("/frontend/settings").json()
     assert settings["filesTranslation"] is False

@@ -5,8 +5,10 @@ what the batches themselves would give: nothing is drawn from a generator that t
 """
 
 import atexit
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
@@ -18,6 +20,7 @@ from torch import Tensor
 
 from dragoman.data.batching import B
 
+SETTLING = 0.05  # seconds; Python says that a thread has ended a moment before the system does
 DEPTH = 4  # batches ready at once; more gain nothing unless making one takes very unequal time
 
 
@@ -109,6 +112,7 @@ class Prefetched(Generic[B]):
             self._worker = _Worker(self._batches.at(self._state), self._depth, device)
             self._stop = finalize(self, self._worker.stop)
             # A thread inside PyTorch while Python ends would abort the program.
+            _settle_at_last()
             atexit.register(_end, ref(self._worker))
         made = self._worker.take()
         if isinstance(made, BaseException):
@@ -202,6 +206,12 @@ class _Worker(Generic[B]):
                 self._ready.put((batch, self._batches.state()))
         except BaseException as error:  # the caller waits for whatever comes
             self._ready.put(error)
+
+
+@cache
+def _settle_at_last() -> None:
+    """Let threads be gone for the system, too, after all that is registered later has been done."""
+    atexit.register(time.sleep, SETTLING)
 
 
 def _end(worker: "ref[_Worker[Any]]") -> None:

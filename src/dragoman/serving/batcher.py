@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-FILLING = 1 / 2  # of the time that the last batch took may be waited for the next to fill
+FILLING = 1 / 10  # of the time that the last batch took may be waited for the next to fill
 
 
 class OverloadedError(Exception):

@@ -20,6 +20,7 @@ from dragoman.translator import Fragment, language_tag, split_long, translate_ma
 
 _THREADS = 64  # requests that are in the making; more wait
 _TAG = re.compile(r"<[^<>]*>")
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _MARK = "\ufeff"  # says that a page is UTF-8, whatever it claims to be
 
 
@@ -49,8 +50,12 @@ class WebPages:
 
 
 def text_of(page: str) -> str:
-    """Give about what people read of a page, to guess its language by."""
-    return html.unescape(_TAG.sub(" ", page))
+    """Give about what people read of a page, to guess its language by.
+
+    References that no character has, such as numbers of thousands of digits, stay as they are.
+    """
+    text = _TAG.sub(" ", page)
+    return _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
 
 
 class _Work:
