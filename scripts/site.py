@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
@@ -118,8 +119,8 @@ def _commands() -> Iterator[str]:
     yield from _help(get_command(app), "dragoman", None)
 
 
-def _help(command: object, name: str, parent: object) -> Iterator[str]:
-    context = command.make_context(name, [], parent=parent, resilient_parsing=True)  # type: ignore[attr-defined]
+def _help(command: Any, name: str, parent: object) -> Iterator[str]:
+    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     context.max_content_width = context.terminal_width = 84
     yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
     for inner, each in getattr(command, "commands", {}).items():

@@ -26,7 +26,7 @@ HYPHENS = [
 
 
 def german() -> PaperBleu:
-    pytest.importorskip("sacremoses")
+    pytest.importorskip("sacremoses", reason="needs sacremoses: the extra moses")
     return PaperBleu("paper-bleu-de")
 
 
@@ -59,7 +59,7 @@ def test_german_is_cut_as_moses_does_and_then_split() -> None:
 
 
 def test_french_is_cut_behind_apostrophes_and_keeps_its_compounds() -> None:
-    pytest.importorskip("sacremoses")
+    pytest.importorskip("sacremoses", reason="needs sacremoses: the extra moses")
     tokens = PaperBleu("paper-bleu-fr").tokens("L'homme dit-il : oui.")
     assert tokens == ["L&apos;", "homme", "dit-il", ":", "oui", "."]
 
@@ -69,7 +69,7 @@ def test_parts_of_a_compound_are_worth_matches() -> None:
     found = german().score(["ein rich-text Format"], ["ein rich-text Dokument"])
     assert found.value == pytest.approx(100 * 0.2**0.25)
     # Cut but not split there are three tokens, so no four in a row, and no score.
-    pytest.importorskip("sacremoses")
+    pytest.importorskip("sacremoses", reason="needs sacremoses: the extra moses")
     french = PaperBleu("paper-bleu-fr")
     assert french.score(["ein rich-text Format"], ["ein rich-text Dokument"]).value == 0.0
 
@@ -104,7 +104,9 @@ def plain_bleu(hypotheses: Sequence[list[str]], references: Sequence[list[str]])
 
 
 def test_a_corpus_scores_as_by_the_definition_and_as_by_sacrebleu_without_tokenizer() -> None:
-    moses = pytest.importorskip("sacremoses").MosesTokenizer("de")
+    moses = pytest.importorskip(
+        "sacremoses", reason="needs sacremoses: the extra moses"
+    ).MosesTokenizer("de")
     cut = [[split_compounds(moses.tokenize(s, return_str=True)) for s in pair] for pair in LINES]
     hypotheses, references = [pair[0] for pair in cut], [pair[1] for pair in cut]
     sacre = corpus_bleu(

@@ -149,7 +149,7 @@ def test_the_commands_of_a_recipe_work_in_two_processes(
     assert steps == list(range(1, UPDATES + 1))
     assert "average of the last 5 checkpoints" in done.stderr
     assert [*(project / "data/wmt14-de-en/ids").glob("pairs-*")]
-    pytest.importorskip("sacremoses")
+    pytest.importorskip("sacremoses", reason="needs sacremoses: the extra moses")
     capsys.readouterr()
     assert main([*command(path, "evaluate"), "--max-length", "12", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

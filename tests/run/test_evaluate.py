@@ -86,7 +86,7 @@ def test_metrics_that_know_one_reference_are_refused(
 def test_the_papers_bleu_stands_beside_sacrebleus_with_a_warning(
     translator: Counting, tmp_path: Path
 ) -> None:
-    pytest.importorskip("sacremoses")
+    pytest.importorskip("sacremoses", reason="needs sacremoses: the extra moses")
     words = [said(translator, one) or "." for one in GERMAN[:2]]
     corpus = write(tmp_path / "t.tsv", list(zip(GERMAN[:2], words, strict=True)))
     found = evaluate(translator, corpus, metrics=("bleu", "paper-bleu-de"), search=SEARCH)

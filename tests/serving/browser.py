@@ -24,10 +24,9 @@ CHROMIUM = next(
 if CHROMIUM is None:
     pytest.skip("needs a browser: apt-get install chromium", allow_module_level=True)
 
-# Only now, when it is known that they are there (E402).
-import uvicorn  # noqa: E402
-from PIL import Image  # noqa: E402
-from playwright.sync_api import (  # noqa: E402
+import uvicorn  # noqa: E402  # after the check
+from PIL import Image  # noqa: E402  # after the check
+from playwright.sync_api import (  # noqa: E402  # after the check
     Browser,
     Error,
     Locator,
@@ -36,12 +35,12 @@ from playwright.sync_api import (  # noqa: E402
     expect,
 )
 
-from dragoman.serving.app import make_app  # noqa: E402
-from dragoman.serving.limits import Limits  # noqa: E402
-from dragoman.serving.served import Served  # noqa: E402
-from dragoman.translator import Translator  # noqa: E402
-from tests.fixtures import ENGLISH, GERMAN  # noqa: E402
-from tests.serving.taught import by_letter, taught  # noqa: E402
+from dragoman.serving.app import make_app  # noqa: E402  # after the check
+from dragoman.serving.limits import Limits  # noqa: E402  # after the check
+from dragoman.serving.served import Served  # noqa: E402  # after the check
+from dragoman.translator import Translator  # noqa: E402  # after the check
+from tests.fixtures import ENGLISH, GERMAN  # noqa: E402  # after the check
+from tests.serving.taught import by_letter, taught  # noqa: E402  # after the check
 
 __all__ = [  # as they are
     "Browser",

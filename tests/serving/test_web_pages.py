@@ -96,7 +96,10 @@ def test_signs_of_a_translation_are_written_as_references(
     client: TestClient, translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decode = translator.bundle.target_tokenizer.decode
-    signs = lambda ids: decode(ids).replace("the", "<&>")  # noqa: E731
+
+    def signs(ids: list[int]) -> str:
+        return decode(ids).replace("the", "<&>")
+
     monkeypatch.setattr(translator.bundle.target_tokenizer, "decode", signs)
     made = client.post("/translate", json=asked(f"<p>{GERMAN[0]}</p>")).json()["translatedText"]
     assert made == "<p>&lt;&amp;&gt; dog sleeps .</p>"

@@ -78,13 +78,13 @@ class WarmCommand:
 
 def serve(address: str) -> None:
     """Import all that commands need, then fork for each that asks."""
-    import matplotlib.pyplot  # noqa: F401
+    import matplotlib.pyplot  # noqa: F401  # for those who are forked
 
     import dragoman.decoding.fused
     import dragoman.run
     import dragoman.serving.app
-    import dragoman.translator  # noqa: F401
-    from dragoman.cli.main import main  # noqa: F401
+    import dragoman.translator  # noqa: F401  # as above
+    from dragoman.cli.main import main  # noqa: F401  # as above
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none is left as a zombie
     listener = socket.socket(socket.AF_UNIX)

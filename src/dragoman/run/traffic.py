@@ -109,10 +109,14 @@ def _bytes_moved(kind: Any, args: Sequence[Any], kwargs: Mapping[str, Any], resu
     given = list(_tensors(args)) + list(_tensors(list(kwargs.values())))
     made = list(_tensors(result))
     if kind in _BY_INDEX and given:
-        whole = given[0].untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]  # no other
+        whole = _storage(given[0])
         given = given[1:]
-        made = [x for x in made if x.untyped_storage()._cdata != whole]  # pyright: ignore[reportPrivateUsage]
+        made = [x for x in made if _storage(x) != whole]
     return sum(x.numel() * x.element_size() for x in (*given, *made))
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]  # no other name
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:  # Any: arguments are anything

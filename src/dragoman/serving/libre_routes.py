@@ -6,9 +6,10 @@ from typing import Any, cast
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
+from dragoman.language_names import language_name
 from dragoman.serving.desk import Desk, RefusedError
 from dragoman.serving.forms import FILES, FORM, read_request
-from dragoman.serving.languages import NAMES, guess_language
+from dragoman.serving.languages import guess_language
 from dragoman.serving.own_routes import REFUSALS
 from dragoman.serving.served import Served, Translate
 from dragoman.serving.web_pages import WebPages, text_of
@@ -31,7 +32,7 @@ def libre_routes(desk: Desk) -> APIRouter:
             if model.source_language:
                 targets.setdefault(model.source_language, set()).update(model.target_languages)
         return [
-            {"code": code, "name": NAMES.get(code, code), "targets": sorted(into)}
+            {"code": code, "name": language_name(code), "targets": sorted(into)}
             for code, into in sorted(targets.items())
         ]
 
@@ -93,8 +94,8 @@ def libre_routes(desk: Desk) -> APIRouter:
             "frontendTimeout": 500,
             "keyRequired": desk.visitors.need_key,
             "language": {
-                "source": {"code": source, "name": NAMES.get(source, source)},
-                "target": {"code": target, "name": NAMES.get(target, target)},
+                "source": {"code": source, "name": language_name(source)},
+                "target": {"code": target, "name": language_name(target)},
             },
             "suggestions": False,
             "supportedFilesFormat": [],

@@ -1,28 +1,17 @@
-"""English names of languages by code, as the packages of Argos Translate give them."""
+"""Languages as the packages of Argos Translate call them, and codes that are none."""
 
 import re
 
 from dragoman.errors import ConfigError
+from dragoman.language_names import language_name
 
 _CODE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
-_NAMES = {
-    "ar": "Arabic", "az": "Azerbaijani", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan",
-    "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian",
-    "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician", "he": "Hebrew",
-    "hi": "Hindi", "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese",
-    "ko": "Korean", "ky": "Kyrgyz", "lt": "Lithuanian", "lv": "Latvian", "ms": "Malay",
-    "nb": "Norwegian", "nl": "Dutch", "pb": "Portuguese (Brazil)", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
-    "sq": "Albanian", "sv": "Swedish", "sw": "Swahili", "th": "Thai", "tl": "Tagalog",
-    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
-    "zt": "Chinese (traditional)",
-}  # fmt: skip
+_OWN = {"nb": "Norwegian", "pb": "Portuguese (Brazil)", "zt": "Chinese (traditional)"}
 
 
-def language_name(code: str) -> str:
-    """Name a language; the code itself when it is not one of those."""
-    return _NAMES.get(code, code)
+def package_name(code: str) -> str:
+    """Name a language as packages do; the code itself when it is not known."""
+    return _OWN.get(code) or language_name(code)
 
 
 def is_language_code(code: object) -> bool:

@@ -28,7 +28,7 @@ from dragoman.atomic import new_file
 from dragoman.bundle import Bundle, library_versions
 from dragoman.errors import ConfigError
 from dragoman.interop.argos.agreeing import refuse_other_cuts
-from dragoman.interop.argos.language_names import language_name
+from dragoman.interop.argos.language_names import package_name
 from dragoman.interop.argos.limits import refuse_beyond_argos
 from dragoman.interop.argos.line_cutter import LONG, line_cutter
 from dragoman.interop.ctranslate2 import Quantization, write_ctranslate2
@@ -119,9 +119,9 @@ def _metadata(bundle: Bundle, languages: tuple[str, str], sentences: Sentences) 
         "package_version": "1.0",
         "argos_version": "1.10",  # the first that cuts sentences by MiniSBD
         "from_code": source,
-        "from_name": language_name(source),
+        "from_name": package_name(source),
         "to_code": target,
-        "to_name": language_name(target),
+        "to_name": package_name(target),
         "links": [],
         "type": "translate",
         "dragoman": {
@@ -134,7 +134,7 @@ def _metadata(bundle: Bundle, languages: tuple[str, str], sentences: Sentences) 
 
 
 def _card(languages: tuple[str, str], sentences: Sentences) -> str:
-    source, target = map(language_name, languages)
+    source, target = map(package_name, languages)
     cut = (
         f"A line of up to {LONG} characters is translated as a whole."
         if sentences == "lines"
