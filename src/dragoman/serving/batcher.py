@@ -154,10 +154,10 @@ class Batcher(Generic[Item, Result]):
         until = time.monotonic() + FILLING * self._took
         most = min(self.at_once, -(-sum(self._late) // len(self._late)))
         while self._busy and not self._stopping and self._requests:
-            items = sum(map(len, self._requests))
-            size = sum(job.size for request in self._requests for job in request)
             left = until - time.monotonic()
-            if items >= most or size >= self._size or left <= 0:
+            if left <= 0 or sum(map(len, self._requests)) >= most:
+                break  # before sizes are added up, as much may wait
+            if sum(job.size for request in self._requests for job in request) >= self._size:
                 break
             self._changed.wait(left)
         return bool(self._requests)
