@@ -11,11 +11,12 @@ pytest.importorskip("fastapi", reason="needs fastapi: the extra serve")
 
 from starlette.testclient import TestClient
 
+from dragoman.decoding import Waiter
 from dragoman.serving import Limits, Served, make_app
 from dragoman.serving.desk import Desk
 from dragoman.serving.served import Translate
 from dragoman.serving.visitors import Visitors
-from dragoman.translator import Translator
+from dragoman.translator import Translation, Translator
 from tests.fixtures import tiny_translator
 
 TEXTS = ["der hund schläft .", "die katze trinkt milch .", "wir gehen .", "ein mann ."]
@@ -253,6 +254,38 @@ def test_who_leaves_before_the_answer_is_not_complained_of(translator: Translato
     slow.open.set()
     assert served.queue.stop(20)
     assert said == []
+
+
+class Noting:
+    """A translator that notes what it has found."""
+
+    def __init__(self, translator: Translator) -> None:
+        self._translator, self.began = translator, threading.Event()
+        self.found: list[Translation] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._translator, name)
+
+    def translate(self, texts: list[str], **options: Any) -> list[Translation]:
+        waiter: Waiter[Translation] = options.pop("waiter")
+
+        def wants(place: int) -> bool:
+            self.began.set()
+            return waiter.wants(place)
+
+        told = Waiter(wants, waiter.take)
+        self.found += self._translator.translate(texts, **options, waiter=told)
+        return self.found
+
+
+def test_a_search_is_broken_off_once_nobody_waits_for_it(translator: Translator) -> None:
+    noting: Any = Noting(translator)
+    served = Served("tiny", noting, Limits())
+    (endless,) = served.submit(Translate(max_length=10_000), TEXTS[:1])
+    assert noting.began.wait(20)
+    assert endless.cancel()
+    assert served.queue.stop(20)
+    assert [each.error for each in noting.found] == ["broken off, as nobody waited for it any more"]
 
 
 def test_what_finds_no_room_is_refused_at_once(translator: Translator) -> None:

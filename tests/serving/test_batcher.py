@@ -4,6 +4,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from dragoman.decoding import Waiter
 from dragoman.serving.batcher import Batcher, OverloadedError, StoppedError
 
 
@@ -15,7 +16,7 @@ class Gate:
         self.began = threading.Event()
         self.batches: list[tuple[Hashable, list[str]]] = []
 
-    def __call__(self, way: Hashable, items: list[str]) -> list[str]:
+    def __call__(self, way: Hashable, items: list[str], _: Waiter[str]) -> list[str]:
         self.batches.append((way, items))
         self.began.set()
         assert self.open.wait(20)
@@ -124,6 +125,65 @@ def test_an_error_reaches_who_asked_for_it_and_nobody_else(gate: Gate) -> None:
     assert batcher.stop(20)
 
 
+def test_an_answer_is_given_as_soon_as_it_is_there_and_not_twice() -> None:
+    last = threading.Event()
+
+    def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
+        waiter.take(1, "early")
+        assert last.wait(20)
+        return [item.upper() for item in items]
+
+    batcher = Batcher(work, room=10)
+    slow, quick = batcher.submit("a", ["x", "y"], [1, 1])
+    assert quick.result(20) == "early"
+    assert not slow.done()
+    last.set()
+    assert slow.result(20) == "X"
+    assert batcher.stop(20)
+    assert quick.result() == "early"
+
+
+def test_who_has_an_answer_already_is_not_told_of_what_goes_wrong_later() -> None:
+    batches: list[list[str]] = []
+
+    def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
+        batches.append(items)
+        if len(items) == 3:
+            waiter.take(0, "early")
+        raise ValueError(f"bad {items[-1]}")
+
+    batcher = Batcher(work, room=10)
+    early, *others = batcher.submit("a", ["x", "y", "z"], [1] * 3)
+    assert early.result(20) == "early"
+    for item, future in zip("yz", others, strict=True):
+        with pytest.raises(ValueError, match=f"bad {item}"):
+            future.result(20)
+    assert batches == [["x", "y", "z"], ["y"], ["z"]]
+    assert batcher.stop(20)
+
+
+def test_work_learns_whom_nobody_waits_for_any_more() -> None:
+    began, gone = threading.Event(), threading.Event()
+    wanted: list[bool] = []
+
+    def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
+        wanted.extend(waiter.wants(place) for place in range(2))
+        began.set()
+        assert gone.wait(20)
+        wanted.extend(waiter.wants(place) for place in range(2))
+        return items
+
+    batcher = Batcher(work, room=10)
+    left, stays = batcher.submit("a", ["x", "y"], [1, 1])
+    assert began.wait(20)
+    assert left.cancel()
+    gone.set()
+    assert stays.result(20) == "y"
+    assert wanted == [True, True, False, True]
+    assert batcher.stop(20)
+    assert batcher.waiting == 0
+
+
 def test_stopping_finishes_what_was_accepted_and_accepts_nothing_more(gate: Gate) -> None:
     batcher = held(gate, at_once=1)
     futures = batcher.submit("a", ["x", "y"], [1, 1])
@@ -161,7 +221,7 @@ def test_a_worker_waits_for_those_whom_it_just_answered_while_another_is_busy(
     slow, began = threading.Event(), threading.Event()
     batches: list[list[str]] = []
 
-    def work(_: Hashable, items: list[str]) -> list[str]:
+    def work(_: Hashable, items: list[str], __: Waiter[str]) -> list[str]:
         batches.append(items)
         if "slow" in items:
             began.set()

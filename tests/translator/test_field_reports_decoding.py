@@ -67,7 +67,7 @@ TOGETHER: dict[str, Any] = {  # all that are no plain sizes
 EVERY = {**CASES, "none": {}, "all together": TOGETHER}
 # What ``translate`` is told besides: the text, how it is cut and batched, and what is written down.
 NO_CONTROLS = {"self", "texts", "controls", "batch_tokens", "too_long", "sentences"}
-NO_CONTROLS |= {"copy_without_letters", "target_language", "trace", "first_line"}
+NO_CONTROLS |= {"copy_without_letters", "target_language", "trace", "first_line", "waiter"}
 # What needs text, and no search over a table: drawn from one piece each time, chance has no part.
 WITH_TEXT: dict[str, dict[str, Any]] = {
     "sampling": {"sampling": Sampling(top_k=1)},

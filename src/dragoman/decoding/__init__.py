@@ -55,12 +55,14 @@ from dragoman.decoding.speculative import (
 )
 from dragoman.decoding.trace import Ended, Happened, Observer, Opened, Stop, Trace, TraceStep
 from dragoman.decoding.tracing import Tracer
+from dragoman.decoding.waiting import BrokenOff, Waiter
 
 __all__ = [
     "NEVER",
     "Ban",
     "BannedPhrases",
     "BeamSearch",
+    "BrokenOff",
     "CTranslate2Engine",
     "CTranslate2Model",
     "CopyDrafts",
@@ -109,6 +111,7 @@ __all__ = [
     "TraceStep",
     "Tracer",
     "Verdict",
+    "Waiter",
     "acceptance",
     "acceptance_rate",
     "check_reading",

@@ -28,6 +28,7 @@ from dragoman.decoding.required import Demand, Needs, required_too_long
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session, fed
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.trace import Happened, Observer, Stop
+from dragoman.decoding.waiting import Waiter
 from dragoman.errors import ConfigError
 
 
@@ -42,6 +43,7 @@ def search(
     ban: Ban | None = None,
     observer: Observer | None = None,
     required: Sequence[Demand] | None = None,
+    waiter: Waiter[list[Hypothesis]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the best translations of the sentences in a session.
 
@@ -59,6 +61,8 @@ def search(
         observer: is told of every step, and why the search of a sentence stopped; not of sentences
             whose prefix is too long.
         required: what every hypothesis of a sentence holds; a prefix may bring it.
+        waiter: is given what is found of each sentence at once; one that it no longer wants is
+            dropped, and has no hypotheses.
 
     Returns:
         For each sentence at most ``n_best`` hypotheses by falling score. Truncated ones only where
@@ -96,13 +100,16 @@ def search(
             numbers, width = [s.number for s in sentences], len(ids) // len(sentences)
             what = Happened(guide.step, numbers, width, must, opened, leaves, covered)
             observer.happened(what)
-        done = _done(sentences, opened, guide.step, config)
+        done = _done(sentences, opened, guide.step, config, waiter)
         for s, stop in done.items():
-            cut = [] if sentences[s].ended else _cut_off(opened, s, guide, rate)
-            best = _best(sentences[s].ended or cut, history, config)
-            found[sentences[s].number] = best
+            cut: list[Leaf] = []
+            if stop.reason != "broken-off":
+                cut = [] if sentences[s].ended else _cut_off(opened, s, guide, rate)
+                found[sentences[s].number] = _best(sentences[s].ended or cut, history, config)
+                if waiter is not None:
+                    waiter.take(sentences[s].number, found[sentences[s].number])
             if observer is not None:
-                observer.stopped(sentences[s].number, stop, cut, best)
+                observer.stopped(sentences[s].number, stop, cut, found[sentences[s].number])
         session, sentences, opened = _drop(
             session, sentences, opened, done, fed=ids.numel(), narrow=config.groups == 1
         )
@@ -206,14 +213,20 @@ def _chooser(guide: Guide) -> Choose | None:
 
 
 def _done(
-    sentences: Sequence[_Sentence], opened: Candidates, step: int, config: BeamSearch
+    sentences: Sequence[_Sentence],
+    opened: Candidates,
+    step: int,
+    config: BeamSearch,
+    waiter: Waiter[list[Hypothesis]] | None,
 ) -> dict[int, Stop]:
-    """Say which sentences cannot get better, or have exhausted the patience of the search."""
+    """Say which sentences cannot get better, have exhausted patience, or are not waited for."""
     bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
     done: dict[int, Stop] = {}
     final = config.final_score
     for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
         stop = _stop(sentence, best, step, config, final)
+        if stop is None and waiter is not None and not waiter.wants(sentence.number):
+            stop = Stop("broken-off", step, sentence.count, None)
         if stop is not None:
             done[s] = stop
     return done

@@ -15,6 +15,7 @@ from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.required import Demand, NoRoom, required_too_long, widened
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.tracing import Tracer
+from dragoman.decoding.waiting import BrokenOff, Waiter
 from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
@@ -32,6 +33,7 @@ def decode(
     ban: Ban | None = None,
     tracer: Tracer | None = None,
     required: Sequence[Demand | None] | None = None,
+    waiter: Waiter[Found] | None = None,
 ) -> list[Found]:
     """Search for the best translations of many sources.
 
@@ -48,6 +50,8 @@ def decode(
         ban: phrases that come in no translation.
         tracer: writes down how each source was searched, by its place in ``sources``.
         required: what every translation of a source must hold; None for nothing.
+        waiter: is given what is found of each source as soon as it is; what it no longer wants is
+            broken off.
 
     Returns:
         For each source at most ``n_best`` hypotheses by falling score, or why there are none.
@@ -67,9 +71,20 @@ def decode(
     asked = [()] * len(sources) if prefixes is None else prefixes
     demands = [None] * len(sources) if required is None else required
     most = most_written(engine.model, frame)
-    found: list[Found] = [[] for _ in sources]
+    found: list[Found | None] = [None for _ in sources]
+
+    def settle(row: int, what: Found) -> None:
+        if found[row] is None:
+            found[row] = what
+            if waiter is not None:
+                waiter.take(row, what)
 
     def search(rows: Sequence[int]) -> None:
+        if waiter is not None:
+            rows = [row for row in rows if waiter.wants(row)]
+        if not rows:
+            return
+        among = None if waiter is None else Waiter(waiter.wants, settle).among(rows)
         limits = [min(config.limit(len(sources[row])), most) for row in rows]
         wanted = [asked[row] for row in rows]
         answers = engine.search(
@@ -81,14 +96,17 @@ def decode(
             ban=ban,
             observer=None if tracer is None else tracer.among(rows),
             required=[demand for row in rows if (demand := demands[row]) is not None] or None,
+            waiter=among,
         )
         for row, prefix, limit, answer in zip(rows, wanted, limits, answers, strict=True):
             too_long = required_too_long(demands[row], prefix, limit)
-            found[row] = prefix_too_long(prefix, limit) or too_long or answer
+            if not answer and waiter is not None and not waiter.wants(row):
+                continue
+            settle(row, prefix_too_long(prefix, limit) or too_long or answer)
 
     tokens = min(batch_tokens, engine.batch_tokens or batch_tokens)
     _run(search, list(_batches(sources, demands, config.beam, tokens)), engine.workers)
-    return found
+    return [BrokenOff() if each is None else each for each in found]
 
 
 def _batches(

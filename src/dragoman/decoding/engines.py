@@ -20,6 +20,7 @@ from dragoman.decoding.required import Demand
 from dragoman.decoding.session import Session
 from dragoman.decoding.settings import BeamSearch
 from dragoman.decoding.trace import Observer
+from dragoman.decoding.waiting import Waiter
 from dragoman.models import SequenceToSequence
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Wishes(TypedDict, total=False):
     ban: Ban | None
     observer: Observer | None
     required: Sequence[Demand] | None
+    waiter: Waiter[list[Hypothesis]] | None
 
 
 class Engine(Protocol):
@@ -60,7 +62,10 @@ class Engine(Protocol):
         limits: Sequence[int],
         **wishes: Unpack[Wishes],
     ) -> list[list[Hypothesis]]:
-        """Do what ``dragoman.decoding.search`` does, for sources with their end symbols."""
+        """Do what ``dragoman.decoding.search`` does, for sources with their end symbols.
+
+        A waiter may be told nothing before the end.
+        """
         ...
 
 
@@ -174,7 +179,7 @@ class FusedEngine:
             others = (wishes.get(name) for name in ("ban", "observer", "required"))
             asked = any(wishes.get("prefixes") or ()) or any(each is not None for each in others)
             if is_plain(config) and not asked and not symbols.before:
-                return fused_search(session, config, symbols, limits)
+                return fused_search(session, config, symbols, limits, wishes.get("waiter"))
             return search(session, config, symbols, limits, **wishes)
         finally:
             self._rooms.append(room)

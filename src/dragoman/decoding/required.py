@@ -15,6 +15,7 @@ from typing import Protocol
 from dragoman.decoding.candidates import Candidates
 from dragoman.decoding.hypothesis import items
 from dragoman.decoding.settings import PrefixTooLong
+from dragoman.decoding.waiting import BrokenOff
 
 NEVER = 1 << 30  # pieces; what cannot come
 MOST_BANKS = 24  # states of completion told apart; what needs still more shares the last one
@@ -111,7 +112,7 @@ class RequiredTooLong:
         )
 
 
-NoRoom = PrefixTooLong | RequiredTooLong  # why a sentence has no translation
+NoRoom = PrefixTooLong | RequiredTooLong | BrokenOff  # why a sentence has no translation
 
 
 def required_too_long(

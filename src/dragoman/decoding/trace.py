@@ -17,7 +17,7 @@ from dragoman.decoding.final_score import Terms
 from dragoman.decoding.hypothesis import Hypothesis
 from dragoman.decoding.settings import BeamSearch
 
-Reason = Literal["nothing-open", "nothing-can-win", "patience", "limit"]
+Reason = Literal["nothing-open", "nothing-can-win", "patience", "limit", "broken-off"]
 
 
 @dataclass(frozen=True, slots=True)

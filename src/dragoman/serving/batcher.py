@@ -2,17 +2,22 @@
 
 Threads run the model, as many as can at the same time. Whenever one is free it takes what waits,
 something of every request in turn, so that a long one does not hold up a short one, and does it as
-one batch. Only what is asked for in the same way can be one batch. While another one is busy, a
-thread waits a moment for as much as a batch held of late: who was just answered may ask again.
+one batch. Only what is asked for in the same way can be one batch. Each answer is given as soon as
+it is there, whatever the rest of its batch needs; what nobody waits for any more is broken off.
+While another one is busy, a thread waits a moment for as much as a batch held of late: who was just
+answered may ask again.
 """
 
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from dragoman.decoding import Waiter
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,25 +39,35 @@ class _Job(Generic[Item, Result]):
     item: Item
     size: int
     bite: int
-    done: Future[Result]
+    done: Future[Result]  # never marked as running, so that it can be cancelled all the time
+
+    def answer(self, result: Result) -> None:
+        """Give the result to who waits for it, unless it has it already or has gone."""
+        with suppress(InvalidStateError):
+            self.done.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """Say what went wrong."""
+        with suppress(InvalidStateError):
+            self.done.set_exception(error)
 
 
 class Batcher(Generic[Item, Result]):
     """A queue with a bound, and the threads that empty it.
 
     Args:
-        work: does a batch: the way it was asked for, and the items; one result for each. Where it
-            raises, each item is done alone, and who waits for one gets what it raises then.
+        work: does a batch: the way it was asked for, the items, and who waits for their results,
+            which may be given one by one; those that are not are what it gives back. Where it
+            raises, what is left is done item by item, and who waits gets what it raises then.
         room: what may wait, as a sum of sizes.
         at_once: most items in a batch.
-        size: with which a batch is full, as a sum of sizes. What has begun cannot be broken off, so
-            a batch should not take long.
+        size: with which a batch is full, as a sum of sizes; what comes later waits for it.
         workers: batches done at the same time.
     """
 
     def __init__(
         self,
-        work: Callable[[Hashable, list[Item]], list[Result]],
+        work: Callable[[Hashable, list[Item], Waiter[Result]], list[Result]],
         *,
         room: int,
         at_once: int = 64,
@@ -85,7 +100,7 @@ class Batcher(Generic[Item, Result]):
     ) -> list[Future[Result]]:
         """Accept a request, all of it or nothing.
 
-        A future that is cancelled before its turn is left out. At most ``bite`` items of it share a
+        A future that is cancelled is left out, or broken off. At most ``bite`` items of it share a
         batch, in order, so that the first results come before the last are begun.
 
         Raises:
@@ -125,7 +140,7 @@ class Batcher(Generic[Item, Result]):
     def _run(self) -> None:
         while (batch := self._take()) is not None:
             began = time.monotonic()
-            self._do([job for job in batch if job.done.set_running_or_notify_cancel()])
+            self._do(batch)
             with self._changed:
                 self.waiting -= sum(job.size for job in batch)
                 self.batches += 1
@@ -183,16 +198,21 @@ class Batcher(Generic[Item, Result]):
         return batch
 
     def _do(self, batch: list[_Job[Item, Result]]) -> None:
-        if not batch:
+        jobs = [job for job in batch if not job.done.done()]
+        if not jobs:
             return
+        waiter: Waiter[Result] = Waiter(
+            lambda place: not jobs[place].done.cancelled(),
+            lambda place, result: jobs[place].answer(result),
+        )
         try:
-            results = self._work(batch[0].way, [job.item for job in batch])
+            results = self._work(jobs[0].way, [job.item for job in jobs], waiter)
         except BaseException as error:  # whoever asked is told; the thread goes on
-            if len(batch) == 1:
-                batch[0].done.set_exception(error)
+            if len(jobs) == 1:
+                jobs[0].fail(error)
             else:  # each alone, as what one client asks must not fail for another's fault
-                for job in batch:
+                for job in jobs:
                     self._do([job])
             return
-        for job, result in zip(batch, results, strict=True):
-            job.done.set_result(result)
+        for job, result in zip(jobs, results, strict=True):
+            job.answer(result)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from dragoman.decoding import length_penalty
@@ -93,7 +93,9 @@ def own_routes(desk: Desk) -> APIRouter:
             return StreamingResponse(lines, media_type="application/x-ndjson")
         found = await desk.ask(model, way, texts)
         shown = [_translated(each, asked.alpha) for each in found]
-        return TranslateResponse(model=model.name, translations=shown)
+        answer = TranslateResponse(model=model.name, translations=shown)
+        # Written here, as FastAPI would look through all of it once more before.
+        return Response(answer.model_dump_json(), media_type="application/json")
 
     @router.post("/score", response_model=ScoreResponse)
     async def score(request: Request, asked: ScoreRequest) -> ScoreResponse:

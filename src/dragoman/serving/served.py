@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import Any
 
+from dragoman.decoding import Waiter
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder, LinearAttention
 from dragoman.serving.batcher import Batcher
@@ -19,7 +20,7 @@ from dragoman.translator import (
 )
 
 CHARACTERS = 4  # of a piece, about
-SLOTS = 4096  # of a batch where more would be no faster; it cannot be broken off once it has begun
+SLOTS = 4096  # of a batch where more would be no faster; what comes later waits for it
 
 Result = Any  # of the translator's methods, told apart by the way
 _SEARCHES = 3  # of an alternative that is asked for: so many pieces are tried
@@ -136,9 +137,9 @@ class Served:
         decoder = (config.decoder_layers or config.layers) * (t * t + s * t)
         return config.heads * (config.layers * s * s + decoder)
 
-    def _work(self, way: Hashable, items: list[Any]) -> list[Result]:
+    def _work(self, way: Hashable, items: list[Any], waiter: Waiter[Result]) -> list[Result]:
         if isinstance(way, Translate):
-            return [*self.translator.translate(items, **asdict(way))]
+            return [*self.translator.translate(items, **asdict(way), waiter=waiter)]
         with self._whole:
             return self._ask_model(way, items)
 

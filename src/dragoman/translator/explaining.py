@@ -136,6 +136,8 @@ def _reason(stop: Stop, search: BeamSearch) -> str:
             return f"{stop.ended} have ended, patience is {search.patience:g} * beam {search.beam}"
         case "nothing-open":
             return "no hypothesis is open"
+        case "broken-off":
+            return "nobody waited for it any more"
         case "nothing-can-win":
             return (
                 f"the best open hypothesis can reach at most {stop.bound:.4f}, and the list of "

@@ -12,10 +12,12 @@ from dragoman.decoding import (
     Engine,
     Ensemble,
     EnsembleMean,
+    Found,
     LengthForm,
     Sampling,
     TorchEngine,
     Tracer,
+    Waiter,
     choose_engine,
     decode,
 )
@@ -35,6 +37,7 @@ from dragoman.translator.drawing import Choice, MbrOver
 from dragoman.translator.joining import load_ensemble
 from dragoman.translator.planning import Planner, TooLong
 from dragoman.translator.requirements import Required, Terms, WordMachines, verified
+from dragoman.translator.settling import Settling
 from dragoman.translator.target_language import language_tag
 from dragoman.translator.tracing import with_traces
 from dragoman.translator.translation import Translation
@@ -183,6 +186,7 @@ class Translator:
         first_line: int = 0,
         trace: bool = False,
         draft: Draft | None = None,
+        waiter: Waiter[Translation] | None = None,
         **controls: Unpack[Controls],
     ) -> list[Translation]:
         """Translate segments; the result does not depend on how they share batches.
@@ -223,6 +227,8 @@ class Translator:
             trace: write down every step of the search in ``traces``, for ``explanation``.
             draft: proposes pieces that the model verifies, one segment after the other; the
                 translations of a beam of 1, which it needs, stay the same.
+            waiter: is given each translation, by the place of its text, as soon as it is found, and
+                may say meanwhile that it no longer wants one: then its search is broken off.
             controls: what else ``BeamSearch`` takes: ``max_extra``, and, off unless given,
                 ``length_penalty``, ``word_reward``, ``coverage``, ``patience``, ``groups``,
                 ``diversity``, ``min_length``, ``no_repeat_ngram``, ``repetition_penalty``.
@@ -278,28 +284,33 @@ class Translator:
         tokenizer = self.bundle.target_tokenizer
         plans = [planner.plan(text, given) for text, given in zip(texts, prefixes, strict=True)]
         if drawing := choice.drawing:
-            found = iter(drawing.run(self.model, plans, self.frame, batch_tokens))
-            return [choice.choose(assemble(tokenizer, plan, found, every=True)) for plan in plans]
+
+            def drawn(text: int, found: Iterator[Found]) -> Translation:
+                return choice.choose(assemble(tokenizer, plans[text], found, every=True))
+
+            found = drawing.run(self.model, plans, self.frame, batch_tokens)
+            return Settling(plans, drawn, waiter).all(found)
         bound = self._words.bind(plans, required, glossary)
         parts = [part for plan in plans for part in plan.parts]
         tracer = Tracer(search) if trace else None
-        searched = partial(decode, tracer=tracer, required=bound.demands)
+
+        def searched_for(text: int, found: Iterator[Found]) -> Translation:
+            made = choice.choose(assemble(tokenizer, plans[text], found))
+            return verified(made, bound.phrases[text])
+
+        settling = Settling(plans, searched_for, waiter)
+        searched = partial(decode, tracer=tracer, required=bound.demands, waiter=settling.waiter)
         run = searched if draft is None else draft.decode
-        found = iter(
-            run(
-                self.engine,
-                [part.ids for part in parts],
-                search,
-                self.frame,
-                batch_tokens=batch_tokens,
-                prefixes=[part.prefix for part in parts],
-                ban=ban,
-            )
+        found = run(
+            self.engine,
+            [part.ids for part in parts],
+            search,
+            self.frame,
+            batch_tokens=batch_tokens,
+            prefixes=[part.prefix for part in parts],
+            ban=ban,
         )
-        made = [
-            verified(choice.choose(assemble(tokenizer, plan, found)), phrases)
-            for plan, phrases in zip(plans, bound.phrases, strict=True)
-        ]
+        made = settling.all(found)
         if tracer is None:
             return made
         return with_traces(made, plans, tracer, self.bundle.target_tokenizer)

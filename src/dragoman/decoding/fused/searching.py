@@ -14,6 +14,7 @@ from dragoman.decoding.fused.selecting import advance
 from dragoman.decoding.fused.session import FusedSession
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.settings import BeamSearch
+from dragoman.decoding.waiting import Waiter
 from dragoman.errors import ModelError
 
 
@@ -51,7 +52,11 @@ class _Sentence:
 
 
 def fused_search(
-    session: FusedSession, config: BeamSearch, symbols: Symbols, limits: Sequence[int]
+    session: FusedSession,
+    config: BeamSearch,
+    symbols: Symbols,
+    limits: Sequence[int],
+    waiter: Waiter[list[Hypothesis]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Find the best translations of the sentences in a session; see ``search``.
 
@@ -60,6 +65,7 @@ def fused_search(
         config: plain.
         symbols: ids treated apart.
         limits: most pieces generated for each sentence, the end symbol included.
+        waiter: as for ``search``.
 
     Raises:
         ModelError: the model gives log-probabilities that are not numbers.
@@ -67,12 +73,19 @@ def fused_search(
     """
     if len(limits) != session.sentences or min(limits, default=1) < 1:
         raise ValueError(f"limits: {session.sentences} sentences need a limit from 1 up each")
-    return _Search(session, config, symbols).run(limits)
+    return _Search(session, config, symbols, waiter).run(limits)
 
 
 class _Search:
-    def __init__(self, session: FusedSession, config: BeamSearch, symbols: Symbols) -> None:
+    def __init__(
+        self,
+        session: FusedSession,
+        config: BeamSearch,
+        symbols: Symbols,
+        waiter: Waiter[list[Hypothesis]] | None,
+    ) -> None:
         self.session, self.config, self.symbols = session, config, symbols
+        self.waiter = waiter
         self.final = config.final_score
         self.most = 1 if config.beam == 1 else 2 * config.beam
         self.step = 0
@@ -96,6 +109,14 @@ class _Search:
                 leaves = sentence.ended or self._cut_off(opened, s)
                 traced = [self._trace(leaf) for leaf in leaves[: self.config.n_best]]
                 found[sentence.number] = traced
+                if self.waiter is not None:
+                    self.waiter.take(sentence.number, traced)
+            if self.waiter is not None:
+                done += [
+                    s
+                    for s, sentence in enumerate(sentences)
+                    if s not in done and not self.waiter.wants(sentence.number)
+                ]
             if done:
                 kept = np.ones(len(sentences), bool)
                 kept[done] = False
