@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--warm", type=float, default=10.0, help="seconds before it")
     parser.add_argument("--requests", type=int, default=10_000, help="of the soak after it")
     parser.add_argument("--beam", type=int, default=4)
+    parser.add_argument("--texts", type=int, default=1, help="sentences in a request")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--dtype", default="auto")
     asked = parser.parse_args()
@@ -75,7 +76,7 @@ def main() -> None:
             warm.seconds += seen.seconds
             warm.wrong += seen.wrong
             warm.failed += seen.failed
-            served[-1].sentences = len(warm.seconds) - began
+            served[-1].sentences = (len(warm.seconds) - began) * asked.texts
         before = resident(server.pid)
         soak = asyncio.run(load(port, asked, lines, expected, 3600.0, requests=asked.requests))
         after = resident(server.pid)
@@ -150,18 +151,19 @@ async def load(
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         place = number * len(lines) // asked.clients
         while more():
-            line = lines[place % len(lines)]
-            place += 1
+            texts = [lines[(place + n) % len(lines)] for n in range(asked.texts)]
+            place += asked.texts
             began = time.perf_counter()
             try:
-                text = await ask(reader, writer, line, asked.beam)
+                found = await ask(reader, writer, texts, asked.beam)
             except (OSError, ValueError, KeyError, asyncio.IncompleteReadError) as error:
                 seen.failed.append(f"{type(error).__name__}: {error}")
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
                 continue
             seen.seconds.append(time.perf_counter() - began)
-            if text != expected[line]:
-                seen.wrong.append(line)
+            seen.wrong += [
+                line for line, text in zip(texts, found, strict=True) if text != expected[line]
+            ]
         writer.close()
 
     await asyncio.gather(*(client(number) for number in range(asked.clients)))
@@ -169,10 +171,10 @@ async def load(
 
 
 async def ask(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, line: str, beam: int
-) -> str:
-    """Ask for one sentence over a connection that stays open."""
-    body = json.dumps({"text": line, "beam": beam}).encode()
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, texts: list[str], beam: int
+) -> list[str]:
+    """Ask for sentences over a connection that stays open."""
+    body = json.dumps({"text": texts, "beam": beam}).encode()
     head = "POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
@@ -180,7 +182,7 @@ async def ask(
     shown = json.loads(await reader.readexactly(length))
     if " 200 " not in answer.partition("\r\n")[0]:
         raise ValueError(shown)
-    return shown["translations"][0]["text"]
+    return [each["text"] for each in shown["translations"]]
 
 
 def resident(pid: int) -> int:
@@ -210,7 +212,8 @@ def report(
     ratios = [many.by_clock / alone.by_clock for many, alone in zip(served, rates, strict=True)]
     print(
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
-        f"{asked.clients} clients, beam {asked.beam}, engine {asked.engine}, {asked.dtype}\n"
+        f"{asked.clients} clients, {asked.texts} sentences a request, beam {asked.beam}, "
+        f"engine {asked.engine}, {asked.dtype}\n"
     )
     print("| figure | value |\n| --- | --- |")
     print(f"| answers under load | {len(times):,} |")

@@ -2,8 +2,8 @@
 
 Threads run the model, as many as can at the same time. Whenever one is free it takes what waits,
 something of every request in turn, so that a long one does not hold up a short one, and does it as
-one batch. Only what is asked for in the same way can be one batch. Each answer is given as soon as
-it is there, whatever the rest of its batch needs; what nobody waits for any more is broken off.
+one batch. Only what is asked for in the same way can be one batch. Answers are given together, or
+after a moment if the rest of the batch needs longer; what nobody waits for any more is broken off.
 While another one is busy, a thread waits a moment for as much as a batch held of late: who was just
 answered may ask again.
 """
@@ -23,6 +23,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FILLING = 1 / 10  # of the time that the last batch took may be waited for the next to fill
+
+HELD_SECONDS = 2.0  # for which answers may wait for the rest of their batch: giving them one by one
+# while models are run costs a fifth of what can be done
 
 
 class OverloadedError(Exception):
@@ -50,6 +53,30 @@ class _Job(Generic[Item, Result]):
         """Say what went wrong."""
         with suppress(InvalidStateError):
             self.done.set_exception(error)
+
+
+class _Held(Generic[Item, Result]):
+    """Answers that are there before the rest of their batch."""
+
+    def __init__(self, jobs: Sequence[_Job[Item, Result]]) -> None:
+        self._jobs, self._results = jobs, list[tuple[int, Result]]()
+        self._until = time.monotonic() + HELD_SECONDS
+        self.waiter: Waiter[Result] = Waiter(self._wants, self._take)
+
+    def give(self) -> None:
+        """Give them to who waits for them."""
+        while self._results:
+            place, result = self._results.pop(0)
+            self._jobs[place].answer(result)
+
+    def _wants(self, place: int) -> bool:  # is asked all the time
+        if self._results and time.monotonic() >= self._until:
+            self.give()
+            self._until = time.monotonic() + HELD_SECONDS
+        return not self._jobs[place].done.cancelled()
+
+    def _take(self, place: int, result: Result) -> None:
+        self._results.append((place, result))
 
 
 class Batcher(Generic[Item, Result]):
@@ -201,13 +228,12 @@ class Batcher(Generic[Item, Result]):
         jobs = [job for job in batch if not job.done.done()]
         if not jobs:
             return
-        waiter: Waiter[Result] = Waiter(
-            lambda place: not jobs[place].done.cancelled(),
-            lambda place, result: jobs[place].answer(result),
-        )
+        held = _Held(jobs)
         try:
-            results = self._work(jobs[0].way, [job.item for job in jobs], waiter)
+            results = self._work(jobs[0].way, [job.item for job in jobs], held.waiter)
         except BaseException as error:  # whoever asked is told; the thread goes on
+            held.give()
+            jobs = [job for job in jobs if not job.done.done()]
             if len(jobs) == 1:
                 jobs[0].fail(error)
             else:  # each alone, as what one client asks must not fail for another's fault

@@ -40,7 +40,14 @@ class Metrics:
             ["model"],
             registry=self.registry,
         )
+        batches = Gauge(
+            "dragoman_batches",
+            "Batches done since the start: requests over these is how many share one.",
+            ["model"],
+            registry=self.registry,
+        )
         for model in models:
+            batches.labels(model.name).set_function(lambda queue=model.queue: queue.batches)
             waiting.labels(model.name).set_function(lambda queue=model.queue: queue.waiting)
 
     def text(self) -> bytes:

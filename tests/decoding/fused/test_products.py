@@ -35,6 +35,22 @@ def test_int8_products_are_exact_sums_of_whole_numbers(own: bool, outputs: int) 
     assert torch.from_numpy(product.columns).allclose(scales)
 
 
+@pytest.mark.parametrize("own", OURS)
+@pytest.mark.parametrize("inputs", [1024, 1028, 4096])
+def test_int8_products_of_many_inputs_are_exact_where_they_are_largest(
+    own: bool, inputs: int
+) -> None:
+    weight = torch.full((2, inputs), 0.5)
+    weight[1, ::2] = -0.5
+    weight[1, 0] = 0.5  # so that the sum is no round number
+    product = Product.pack(weight, None, "int8", own=own)
+    x = torch.full((2, inputs), 127, dtype=torch.int8)
+    x[1, -1] = 126
+    found = product.multiply(given(x), Room())[:, :2]
+    most = 127 * 127 * inputs
+    assert found.tolist() == [[most, 2 * 127 * 127], [most - 127, 2 * 127 * 127 - 127]]
+
+
 def test_one_input_is_multiplied_too() -> None:
     product = Product.pack(torch.tensor([[2.0], [-4.0]]), None, "int8")
     x = torch.tensor([[3], [-127], [0]], dtype=torch.int8)

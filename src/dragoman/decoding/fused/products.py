@@ -4,7 +4,11 @@ In int8 each column of the result has a scale, its largest weight over 127, and 
 largest input over 127; whole numbers are multiplied and summed without error. So a row does not
 depend on those beside it, unlike with one scale for all rows.
 
-Where the processor has the vectors, products are our own (``multiplying``), elsewhere PyTorch's.
+Where the processor has the vectors, products are our own (``multiplying``). Elsewhere they are
+PyTorch's of float32, whatever the kind, as it multiplies the others many times slower there: the
+products of bfloat16 are exact in float32, and so are sums of whole numbers up to 2^24. Results are
+the same then, and no kind is faster than float32. Its products of packed matrices are not used:
+they keep nearly a megabyte for each number of rows that comes, and are no faster.
 
 Shapes: R rows, K inputs, N outputs, P columns of the result, N or more.
 """
@@ -22,7 +26,7 @@ from dragoman.decoding.fused.room import Room, as_array
 Kind = Literal["float32", "bfloat16", "int8"]
 Matrix = tuple[Tensor, Any]  # as a tensor and as an array of the same memory
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.int8}
-FEW = 4  # rows below which PyTorch's plain float32 products are faster than packed ones
+EXACT = 1024  # inputs whose products of int8 sum up to less than 2^24: 127 * 127 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Product:
         if has_vectors(kind, weight.size(1)) if own is None else own:
             product = _own(weight, kind)
         else:
-            product = {"float32": _float32, "bfloat16": _bfloat16, "int8": _int8}[kind](weight)
+            product = _pytorch(weight, kind)
         added = torch.zeros(weight.size(0)) if bias is None else bias.detach().float().clone()
         outputs, inputs = weight.shape
         return cls(kind, inputs, outputs, product, columns.numpy(), added.numpy())
@@ -84,66 +88,25 @@ def _own(weight: Tensor, kind: Kind) -> Callable[[Matrix, Room], Any]:
     return product
 
 
-def is_packable() -> bool:
-    """Say whether this build of PyTorch has products of packed matrices."""
-    return torch.backends.mkldnn.is_available() and hasattr(
-        torch.ops.mkldnn, "_reorder_linear_weight"
-    )
+def _pytorch(weight: Tensor, kind: Kind) -> Callable[[Matrix, Room], Any]:
+    outputs, inputs = weight.shape
+    turned = weight.t().float().contiguous()  # is read faster so, from the first row on
 
-
-def _float32(weight: Tensor) -> Callable[[Matrix, Room], Any]:
-    turned, outputs = weight.t(), weight.size(0)
-
-    def plain(x: Matrix, room: Room) -> Any:
+    def product(x: Matrix, room: Room) -> Any:
         to, array = room.get("product", x[0].size(0), outputs, torch.float32)
-        torch.mm(x[0], turned, out=to)
+        torch.mm(x[0].float(), turned, out=to)
         return array
 
-    if not is_packable():
-        return plain
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
-    linear = torch.ops.mkldnn._linear_pointwise.default
+    if kind != "int8":
+        return product
+    parts = [slice(first, first + EXACT) for first in range(0, inputs, EXACT)]
 
-    def product(x: Matrix, room: Room) -> Any:
-        if x[0].size(0) < FEW:
-            return plain(x, room)
-        return linear(x[0], packed, None, "none", [], "").numpy()
-
-    return product
-
-
-def _bfloat16(weight: Tensor) -> Callable[[Matrix, Room], Any]:
-    turned, outputs = weight.t(), weight.size(0)
-
-    def plain(x: Matrix, room: Room) -> Any:
-        to, array = room.get("product", x[0].size(0), outputs, torch.bfloat16)
-        torch.mm(x[0], turned, out=to)
-        return array
-
-    if not is_packable() or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
-        return plain
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
-    linear = torch.ops.mkldnn._linear_pointwise.default
-
-    def product(x: Matrix, room: Room) -> Any:
-        return as_array(linear(x[0], packed, None, "none", [], ""))
-
-    return product
-
-
-def _int8(weight: Tensor) -> Callable[[Matrix, Room], Any]:
-    turned, outputs = weight.t(), weight.size(0)
-    multiply_whole = torch.ops.aten._int_mm.out
-    if weight.size(1) == 1:  # of which ``_int_mm`` leaves the result unwritten
-        turned, multiply_whole = turned.int(), _outer
-
-    def product(x: Matrix, room: Room) -> Any:
+    def whole(x: Matrix, room: Room) -> Any:
         to, array = room.get("product", x[0].size(0), outputs, torch.int32)
-        multiply_whole(x[0], turned, out=to)
+        read = x[0].float()
+        to.copy_(torch.mm(read[:, :EXACT], turned[:EXACT]))
+        for part in parts[1:]:
+            to += torch.mm(read[:, part], turned[part]).int()
         return array
 
-    return product
-
-
-def _outer(x: Tensor, turned: Tensor, *, out: Tensor) -> None:
-    torch.mul(x.int(), turned, out=out)
+    return whole
