@@ -49,6 +49,9 @@ class Attended:
         ):
             if given.count(None) != 1:
                 raise RefusedError(422, f"{side}: give either {side} or {side}_ids")
+        if asked.source_ids is not None and asked.target_language is not None:
+            problem = "goes with source; source_ids hold that of the language already"
+            raise RefusedError(422, f"target_language: {problem}")
         desk.check_pairs([asked.source or ""], [asked.target or ""])
         given = len(asked.source_ids or ()) + len(asked.target_ids or ())
         if given > (most := desk.limits.pair_characters):

@@ -109,7 +109,9 @@ class AttentionRequest(Asked):
     """A pair whose attention is asked for, each side as text or as ids."""
 
     source: Text | None = Field(None, description="Text, read as one segment.")
-    source_ids: list[int] | None = Field(None, description="Instead: ids that a part was read by.")
+    source_ids: list[int] | None = Field(
+        None, description="Instead: ids that a part was read by, that of a language included."
+    )
     target: Text | None = Field(None, description="Text, cut into pieces anew.")
     target_ids: list[int] | None = Field(
         None, description="Instead: ids that a translation of that part was written by."

@@ -82,6 +82,8 @@ def attention_of_ids(
 def check_ids(bundle: Bundle, source: Sequence[int], written: Sequence[int]) -> None:
     """See that ids are a source and what could be written of it; arguments and errors as above."""
     model, frame, padding = _transformer(bundle), bundle.frame, bundle.config.padding
+    if not source:
+        raise ValueError("source: no ids, so nothing was read")
     if not written:
         raise ValueError("target: no ids, so nothing was written")
     target = written[:-1]  # the last is not read
