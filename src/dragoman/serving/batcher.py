@@ -59,15 +59,16 @@ class _Held(Generic[Item, Result]):
     """Answers that are there before the rest of their batch."""
 
     def __init__(self, jobs: Sequence[_Job[Item, Result]]) -> None:
-        self._jobs, self._results = jobs, list[tuple[int, Result]]()
+        self._jobs, self._results = jobs, deque[tuple[int, Result]]()
         self._until = time.monotonic() + HELD_SECONDS
         self.waiter: Waiter[Result] = Waiter(self._wants, self._take)
 
     def give(self) -> None:
         """Give them to who waits for them."""
-        while self._results:
-            place, result = self._results.pop(0)
-            self._jobs[place].answer(result)
+        with suppress(IndexError):  # several threads may be at it
+            while True:
+                place, result = self._results.popleft()
+                self._jobs[place].answer(result)
 
     def _wants(self, place: int) -> bool:  # is asked all the time
         if self._results and time.monotonic() >= self._until:
