@@ -2,7 +2,7 @@ import asyncio
 import gc
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from dragoman.decoding import Waiter
 from dragoman.serving import Limits, Served, make_app
 from dragoman.serving.desk import Desk
-from dragoman.serving.served import Translate
+from dragoman.serving.served import Alternatives, Translate
 from dragoman.serving.visitors import Visitors
 from dragoman.translator import Translation, Translator
 from tests.fixtures import tiny_translator
@@ -286,6 +286,28 @@ def test_a_search_is_broken_off_once_nobody_waits_for_it(translator: Translator)
     assert endless.cancel()
     assert served.queue.stop(20)
     assert [each.error for each in noting.found] == ["broken off, as nobody waited for it any more"]
+
+
+def test_the_search_for_alternatives_learns_that_nobody_waits_any_more(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, gone, told = threading.Event(), threading.Event(), list[bool]()
+
+    def alternatives(*_: Any, wanted: Callable[[], bool], **__: Any) -> list[Any]:
+        told.append(wanted())
+        began.set()
+        assert gone.wait(20)
+        told.append(wanted())
+        return []
+
+    monkeypatch.setattr(translator, "alternatives", alternatives)
+    served = Served("tiny", translator, Limits())
+    (asked,) = served.submit(Alternatives(0, 20), [(TEXTS[0], "the dog")])
+    assert began.wait(20)
+    assert asked.cancel()
+    gone.set()
+    assert served.queue.stop(20)
+    assert told == [True, False]
 
 
 def test_what_finds_no_room_is_refused_at_once(translator: Translator) -> None:

@@ -111,6 +111,22 @@ def test_what_nobody_waits_for_is_not_done(gate: Gate) -> None:
     assert batcher.waiting == 0
 
 
+def test_who_leaves_gives_back_the_room_at_once_and_is_forgotten(gate: Gate) -> None:
+    batcher = held(gate, room=20)
+    for _ in range(50):
+        gone = batcher.submit("a", ["gone"] * 3, [5] * 3)
+        assert batcher.waiting == 16
+        assert all(future.cancel() for future in gone)
+        assert batcher.waiting == 1
+    assert sum(map(len, batcher._requests)) < 10
+    (kept,) = batcher.submit("a", ["kept"], [19])
+    gate.open.set()
+    assert kept.result(20) == "KEPT"
+    assert batcher.stop(20)
+    assert batcher.waiting == 0
+    assert [item for _, items in gate.batches for item in items] == ["first", "kept"]
+
+
 def test_an_error_reaches_who_asked_for_it_and_nobody_else(gate: Gate) -> None:
     batcher = held(gate)
     bad = batcher.submit("a", ["bad"], [1])

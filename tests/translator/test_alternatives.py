@@ -79,6 +79,18 @@ def test_a_word_that_several_pieces_begin_is_given_once(translator: Translator) 
     assert len({(each.word, each.place) for each in found}) == len(found)
 
 
+def test_they_are_broken_off_once_nobody_waits_for_them(translator: Translator) -> None:
+    asked: list[bool] = []
+
+    def wanted() -> bool:
+        asked.append(len(asked) < 7)
+        return asked[-1]
+
+    with pytest.raises(DragomanError, match="nobody waited"):
+        translator.alternatives(GERMAN[0], "the dog", 0, 4, wanted=wanted)
+    assert asked.count(True) == 7  # that is, after a step or two of four words
+
+
 def test_positions_and_counts_that_are_none_are_refused(translator: Translator) -> None:
     with pytest.raises(ValueError, match="position 8 of 7, count 5"):
         translator.alternatives(GERMAN[0], "the dog", 8)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from dragoman.decoding import Waiter
@@ -36,13 +37,14 @@ class StoppedError(Exception):
     """Nothing is accepted any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Job(Generic[Item, Result]):
     way: Hashable
     item: Item
     size: int
     bite: int
     done: Future[Result]  # never marked as running, so that it can be cancelled all the time
+    taken: bool = False  # out of the queue
 
     def answer(self, result: Result) -> None:
         """Give the result to who waits for it, unless it has it already or has gone."""
@@ -108,6 +110,7 @@ class Batcher(Generic[Item, Result]):
         self._changed = threading.Condition()
         self._stopping = False
         self.waiting = 0  # sum of sizes accepted and not yet done
+        self._left = 0  # items cancelled since those in the queue were dropped
         self.batches = 0
         self._busy, self._took = 0, 0.0  # threads with a batch; seconds of the last one
         self._late: deque[int] = deque([1], maxlen=workers)  # items of the last batches
@@ -146,10 +149,26 @@ class Batcher(Generic[Item, Result]):
                 raise OverloadedError
             self.waiting += sum(sizes)
             futures = [job.done for job in jobs]
+            for job in jobs:
+                job.done.add_done_callback(partial(self._settled, job))
+            if 2 * self._left > sum(map(len, self._requests)):
+                self._forget()
             if jobs:
                 self._requests.append(jobs)
                 self._changed.notify()
         return futures
+
+    def _settled(self, job: _Job[Item, Result], done: Future[Result]) -> None:
+        """Give back the room of what stands in the queue and is no longer waited for."""
+        with self._changed:
+            if done.cancelled() and not job.taken:
+                self.waiting -= job.size
+                self._left += 1
+
+    def _forget(self) -> None:
+        """Drop all that was cancelled and still stands in the queue."""
+        left = (deque(job for job in jobs if not job.done.cancelled()) for jobs in self._requests)
+        self._requests, self._left = deque(filter(None, left)), 0
 
     def stop(self, seconds: float | None = None) -> bool:
         """Accept nothing more, finish what was accepted, end the thread.
@@ -217,9 +236,12 @@ class Batcher(Generic[Item, Result]):
             if request[0].way != way or taken[id(request)] == request[0].bite:
                 others.append(request)
                 continue
-            batch.append(request.popleft())
-            size += batch[-1].size
-            taken[id(request)] += 1
+            job = request.popleft()
+            if not job.done.cancelled():
+                job.taken = True
+                batch.append(job)
+                size += job.size
+                taken[id(request)] += 1
             if request:
                 self._requests.append(request)
         self._requests.extendleft(reversed(others))  # they came first
@@ -232,6 +254,8 @@ class Batcher(Generic[Item, Result]):
         held = _Held(jobs)
         try:
             results = self._work(jobs[0].way, [job.item for job in jobs], held.waiter)
+            for job, result in zip(jobs, results, strict=True):
+                job.answer(result)
         except BaseException as error:  # whoever asked is told; the thread goes on
             held.give()
             jobs = [job for job in jobs if not job.done.done()]
@@ -241,5 +265,3 @@ class Batcher(Generic[Item, Result]):
                 for job in jobs:
                     self._do([job])
             return
-        for job, result in zip(jobs, results, strict=True):
-            job.answer(result)

@@ -1,8 +1,9 @@
 """A model that answers requests: one queue for everything that is asked of it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -141,9 +142,9 @@ class Served:
         if isinstance(way, Translate):
             return [*self.translator.translate(items, **asdict(way), waiter=waiter)]
         with self._whole:
-            return self._ask_model(way, items)
+            return self._ask_model(way, items, waiter)
 
-    def _ask_model(self, way: Hashable, items: list[Any]) -> list[Result]:
+    def _ask_model(self, way: Hashable, items: list[Any], waiter: Waiter[Result]) -> list[Result]:
         match way:
             case Score(target_language=language):
                 sources, targets = zip(*items, strict=True)
@@ -152,7 +153,10 @@ class Served:
                 bundle = self.translator.bundle
                 return [attention_of_ids(bundle, source, target) for source, target in items]
             case Alternatives():
-                return [self._alternatives(way, *item) for item in items]
+                return [
+                    self._alternatives(way, *item, wanted=partial(waiter.wants, place))
+                    for place, item in enumerate(items)
+                ]
             case Align(target_language=language):
                 bundle, limit = self.translator.bundle, self.translator.source_limit
                 lead = language_tag(bundle.source_tokenizer, language)
@@ -160,11 +164,13 @@ class Served:
             case _:
                 raise TypeError(f"{way!r} is no way to ask")
 
-    def _alternatives(self, way: Alternatives, source: str, target: str) -> Result:
+    def _alternatives(
+        self, way: Alternatives, source: str, target: str, *, wanted: Callable[[], bool]
+    ) -> Result:
         position = min(way.position, len(target))
         language = way.target_language
         return self.translator.alternatives(
-            source, target, position, way.count, target_language=language
+            source, target, position, way.count, target_language=language, wanted=wanted
         )
 
 

@@ -6,11 +6,11 @@ prefix. Pieces that come to the same word are one alternative, that of the most 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dragoman.bundle import Bundle
-from dragoman.decoding import BeamSearch, Engine, NoRoom, decode, next_pieces_of
+from dragoman.decoding import BeamSearch, Engine, Found, NoRoom, Waiter, decode, next_pieces_of
 from dragoman.errors import DragomanError
 from dragoman.tokenization import Tokenizer
 from dragoman.translator.whole_words import is_letter
@@ -80,6 +80,7 @@ def find_alternatives(
     beginning: Sequence[int],
     search: BeamSearch,
     count: int,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> list[Alternative]:
     """Find the most probable words after the beginning of a translation.
 
@@ -90,22 +91,26 @@ def find_alternatives(
         beginning: target ids; may be empty.
         search: how the rest is found.
         count: most words, at least 1.
+        wanted: whether they are still waited for; asked before every step.
 
     Returns:
         By falling probability, each word once.
 
     Raises:
-        DragomanError: the beginning is longer than the model or ``search`` allows.
+        DragomanError: the beginning is longer than the model or ``search`` allows, or nobody waits
+            any more.
         ValueError: the source is longer than the positions of the model.
     """
     tokenizer, frame = bundle.target_tokenizer, bundle.frame
     end = frame.special.end
     pieces = next_pieces_of(engine.model, source, frame, beginning, _TRIES * count)
     found: dict[tuple[int, str], Alternative] = {}
+    waiter: Waiter[Found] = Waiter(lambda _: wanted(), lambda _, __: None)
     while pieces and len(found) < count:
         some, pieces = pieces[:count], pieces[count:]
         prefixes = [(*beginning, piece) for piece, _ in some if piece != end]
-        answers = iter(decode(engine, [source] * len(prefixes), search, frame, prefixes=prefixes))
+        sources = [source] * len(prefixes)
+        answers = iter(decode(engine, sources, search, frame, prefixes=prefixes, waiter=waiter))
         for piece, log_prob in some:
             ids, written = beginning, (*beginning, end)
             if piece != end:

@@ -227,8 +227,9 @@ class Translator:
             trace: write down every step of the search in ``traces``, for ``explanation``.
             draft: proposes pieces that the model verifies, one segment after the other; the
                 translations of a beam of 1, which it needs, stay the same.
-            waiter: is given each translation, by the place of its text, as soon as it is found, and
-                may say meanwhile that it no longer wants one: then its search is broken off.
+            waiter: is given each translation, by the place of its text, as soon as it is found,
+                without traces, and may say meanwhile that it no longer wants one: then its search
+                is broken off. What is drawn, or found with a draft, is given at the end.
             controls: what else ``BeamSearch`` takes: ``max_extra``, and, off unless given,
                 ``length_penalty``, ``word_reward``, ``coverage``, ``patience``, ``groups``,
                 ``diversity``, ``min_length``, ``no_repeat_ngram``, ``repetition_penalty``.
@@ -342,6 +343,7 @@ class Translator:
         *,
         search: BeamSearch | None = None,
         target_language: str | None = None,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> list[Alternative]:
         """Say what else could stand at a place in a translation, and how it would go on.
 
@@ -352,13 +354,15 @@ class Translator:
             count: most alternatives, at least 1.
             search: how what follows is found; as ``translate`` does unless given.
             target_language: as in ``translate``.
+            wanted: whether they are still waited for; asked before every step of the search.
 
         Returns:
             By falling probability, the word that stands there among them if it is probable.
 
         Raises:
             ConfigError: ``target_language`` is not one of the model's, or missing.
-            DragomanError: what stands before is longer than the model or ``search`` allows.
+            DragomanError: what stands before is longer than the model or ``search`` allows, or
+                nobody waits any more.
             ValueError: there is no such position, ``count`` is less than 1, or the source is
                 longer than the model takes.
         """
@@ -370,7 +374,7 @@ class Translator:
         beginning = pieces_before(tokenizer, tokenizer.normalize(target), place)
         ids = [*tag, *self.bundle.source_tokenizer.encode(source)]
         search = search or BeamSearch()
-        return find_alternatives(self.engine, self.bundle, ids, beginning, search, count)
+        return find_alternatives(self.engine, self.bundle, ids, beginning, search, count, wanted)
 
     def score(
         self,
