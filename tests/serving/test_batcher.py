@@ -25,6 +25,11 @@ class Gate:
         return [item.upper() for item in items]
 
 
+@pytest.fixture(autouse=True)
+def _in_order_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.serving.batcher.LATER_SECONDS", 0)
+
+
 @pytest.fixture
 def gate() -> Iterator[Gate]:
     gate = Gate()
@@ -61,6 +66,25 @@ def test_a_long_request_does_not_hold_up_a_short_one(gate: Gate) -> None:
     gate.open.set()
     assert batcher.stop(20)
     assert gate.batches[1] == ("a", ["long 0", "short", "long 1", "long 2"])
+
+
+def test_large_requests_let_a_small_one_that_comes_soon_after_them_go_first(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dragoman.serving.batcher.LATER_SECONDS", 0.05)
+    batcher = held(gate, size=4)
+    batcher.submit("a", ["large 1"], [4])  # others have 0.2 s to come before it
+    threading.Event().wait(0.3)
+    batcher.submit("a", ["large 2"], [40])
+    batcher.submit("a", ["large 3"], [40])
+    batcher.submit("a", ["small"], [1])
+    gate.open.set()
+    assert batcher.stop(20)
+    assert [items for _, items in gate.batches[1:]] == [
+        ["large 1"],
+        ["small", "large 2"],
+        ["large 3"],
+    ]
 
 
 def test_a_request_may_ask_for_small_batches_which_others_still_fill(gate: Gate) -> None:
@@ -118,7 +142,7 @@ def test_who_leaves_gives_back_the_room_at_once_and_is_forgotten(gate: Gate) -> 
         assert batcher.waiting == 16
         assert all(future.cancel() for future in gone)
         assert batcher.waiting == 1
-    assert sum(map(len, batcher._requests)) < 10
+    assert sum(len(request.jobs) for request in batcher._requests) < 10
     (kept,) = batcher.submit("a", ["kept"], [19])
     gate.open.set()
     assert kept.result(20) == "KEPT"

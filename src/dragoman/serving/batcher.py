@@ -2,15 +2,16 @@
 
 Threads run the model, as many as can at the same time. Whenever one is free it takes what waits,
 something of every request in turn, so that a long one does not hold up a short one, and does it as
-one batch. Only what is asked for in the same way can be one batch. Answers are given together, or
-after a moment if the rest of the batch needs longer; what nobody waits for any more is broken off.
-While another one is busy, a thread waits a moment for as much as a batch held of late: who was just
-answered may ask again.
+one batch; a large request lets smaller ones that come soon after it go first. Only what is asked
+for in the same way can be one batch. Answers are given together, or after a moment if the rest of
+the batch needs longer; what nobody waits for any more is broken off. While another one is busy, a
+thread waits a moment for as much as a batch held of late: who was just answered may ask again.
 """
 
 import threading
 import time
-from collections import Counter, deque
+from bisect import insort
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
@@ -25,6 +26,7 @@ Result = TypeVar("Result")
 
 FILLING = 1 / 10  # of the time that the last batch took may be waited for the next to fill
 
+LATER_SECONDS = 2e-4  # for each unit of size may others come and be done before a request
 HELD_SECONDS = 2.0  # for which answers may wait for the rest of their batch: giving them one by one
 # while models are run costs a fifth of what can be done
 
@@ -39,10 +41,8 @@ class StoppedError(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Job(Generic[Item, Result]):
-    way: Hashable
     item: Item
     size: int
-    bite: int
     done: Future[Result]  # never marked as running, so that it can be cancelled all the time
     taken: bool = False  # out of the queue
 
@@ -55,6 +55,17 @@ class _Job(Generic[Item, Result]):
         """Say what went wrong."""
         with suppress(InvalidStateError):
             self.done.set_exception(error)
+
+
+@dataclass(slots=True, eq=False)
+class _Request(Generic[Item, Result]):
+    way: Hashable
+    jobs: deque[_Job[Item, Result]]
+    bite: int
+    turn: float  # the earlier one comes first
+
+    def __lt__(self, other: "_Request[Item, Result]") -> bool:
+        return self.turn < other.turn
 
 
 class _Held(Generic[Item, Result]):
@@ -106,7 +117,7 @@ class Batcher(Generic[Item, Result]):
     ) -> None:
         self._work, self.room, self.at_once = work, room, at_once
         self._size = room if size is None else size
-        self._requests: deque[deque[_Job[Item, Result]]] = deque()
+        self._requests: list[_Request[Item, Result]] = []  # by turn
         self._changed = threading.Condition()
         self._stopping = False
         self.waiting = 0  # sum of sizes accepted and not yet done
@@ -138,10 +149,9 @@ class Batcher(Generic[Item, Result]):
             OverloadedError: there is no room for all items.
             StoppedError: the queue has been stopped.
         """
-        jobs: deque[_Job[Item, Result]] = deque(
-            _Job(way, item, size, bite or self.at_once, Future())
-            for item, size in zip(items, sizes, strict=True)
-        )
+        jobs: list[_Job[Item, Result]] = [
+            _Job(item, size, Future()) for item, size in zip(items, sizes, strict=True)
+        ]
         with self._changed:
             if self._stopping:
                 raise StoppedError
@@ -151,10 +161,12 @@ class Batcher(Generic[Item, Result]):
             futures = [job.done for job in jobs]
             for job in jobs:
                 job.done.add_done_callback(partial(self._settled, job))
-            if 2 * self._left > sum(map(len, self._requests)):
+            if 2 * self._left > self._queued():
                 self._forget()
             if jobs:
-                self._requests.append(jobs)
+                turn = time.monotonic() + LATER_SECONDS * sum(sizes)
+                request = _Request(way, deque(jobs), bite or self.at_once, turn)
+                insort(self._requests, request)
                 self._changed.notify()
         return futures
 
@@ -167,8 +179,16 @@ class Batcher(Generic[Item, Result]):
 
     def _forget(self) -> None:
         """Drop all that was cancelled and still stands in the queue."""
-        left = (deque(job for job in jobs if not job.done.cancelled()) for jobs in self._requests)
-        self._requests, self._left = deque(filter(None, left)), 0
+        for request in self._requests:
+            request.jobs = deque(job for job in request.jobs if not job.done.cancelled())
+        self._drop_empty()
+        self._left = 0
+
+    def _drop_empty(self) -> None:
+        self._requests = [request for request in self._requests if request.jobs]
+
+    def _queued(self) -> int:
+        return sum(len(request.jobs) for request in self._requests)
 
     def stop(self, seconds: float | None = None) -> bool:
         """Accept nothing more, finish what was accepted, end the thread.
@@ -185,16 +205,16 @@ class Batcher(Generic[Item, Result]):
         return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
-        while (batch := self._take()) is not None:
-            began = time.monotonic()
-            self._do(batch)
+        while (taken := self._take()) is not None:
+            (way, batch), began = taken, time.monotonic()
+            self._do(way, batch)
             with self._changed:
                 self.waiting -= sum(job.size for job in batch)
                 self.batches += 1
                 self._busy, self._took = self._busy - 1, time.monotonic() - began
             batch.clear()  # its results are not kept until there is another
 
-    def _take(self) -> list[_Job[Item, Result]] | None:
+    def _take(self) -> tuple[Hashable, list[_Job[Item, Result]]] | None:
         """Wait for something to do; None when there will be nothing more."""
         with self._changed:
             while True:
@@ -205,11 +225,11 @@ class Batcher(Generic[Item, Result]):
                 if self._filled():
                     break
             self._busy += 1
-            batch = self._batch()
+            way, batch = self._batch()
             self._late.append(len(batch))
             if self._requests:
                 self._changed.notify()  # another thread, which a submission did not wake
-            return batch
+            return way, batch
 
     def _filled(self) -> bool:
         """Wait until there is a full batch, or for long enough; False when others took it all."""
@@ -217,43 +237,39 @@ class Batcher(Generic[Item, Result]):
         most = min(self.at_once, -(-sum(self._late) // len(self._late)))
         while self._busy and not self._stopping and self._requests:
             left = until - time.monotonic()
-            if left <= 0 or sum(map(len, self._requests)) >= most:
+            if left <= 0 or self._queued() >= most:
                 break  # before sizes are added up, as much may wait
-            if sum(job.size for request in self._requests for job in request) >= self._size:
+            if sum(job.size for each in self._requests for job in each.jobs) >= self._size:
                 break
             self._changed.wait(left)
         return bool(self._requests)
 
-    def _batch(self) -> list[_Job[Item, Result]]:
+    def _batch(self) -> tuple[Hashable, list[_Job[Item, Result]]]:
         """Take a job of each request in turn until a batch is full."""
-        way = self._requests[0][0].way
+        way = self._requests[0].way
         batch: list[_Job[Item, Result]] = []
-        others: deque[deque[_Job[Item, Result]]] = deque()
-        taken: Counter[int] = Counter()  # items, by request
+        turns = deque((each, each.bite) for each in self._requests if each.way == way)
         size = 0
-        while self._requests and len(batch) < self.at_once and size < self._size:
-            request = self._requests.popleft()
-            if request[0].way != way or taken[id(request)] == request[0].bite:
-                others.append(request)
-                continue
-            job = request.popleft()
+        while turns and len(batch) < self.at_once and size < self._size:
+            request, bite = turns.popleft()
+            job = request.jobs.popleft()
             if not job.done.cancelled():
                 job.taken = True
                 batch.append(job)
                 size += job.size
-                taken[id(request)] += 1
-            if request:
-                self._requests.append(request)
-        self._requests.extendleft(reversed(others))  # they came first
-        return batch
+                bite -= 1
+            if request.jobs and bite:
+                turns.append((request, bite))
+        self._drop_empty()
+        return way, batch
 
-    def _do(self, batch: list[_Job[Item, Result]]) -> None:
+    def _do(self, way: Hashable, batch: Sequence[_Job[Item, Result]]) -> None:
         jobs = [job for job in batch if not job.done.done()]
         if not jobs:
             return
         held = _Held(jobs)
         try:
-            results = self._work(jobs[0].way, [job.item for job in jobs], held.waiter)
+            results = self._work(way, [job.item for job in jobs], held.waiter)
             for job, result in zip(jobs, results, strict=True):
                 job.answer(result)
         except BaseException as error:  # whoever asked is told; the thread goes on
@@ -263,5 +279,5 @@ class Batcher(Generic[Item, Result]):
                 jobs[0].fail(error)
             else:  # each alone, as what one client asks must not fail for another's fault
                 for job in jobs:
-                    self._do([job])
+                    self._do(way, [job])
             return
