@@ -10,7 +10,6 @@ from dragoman.decoding import (
     Engine,
     Found,
     FusedEngine,
-    Symbols,
     TorchEngine,
     Waiter,
     decode,
@@ -49,10 +48,9 @@ class Stepped:
 def searched(
     name: str, given: Sequence[Sequence[int]], limits: Sequence[int], seen: Stepped | None
 ) -> list[list[Hypothesis]]:
-    wishes = {"prefixes": [[7]] * len(given)} if "wishes" in name else {}
+    prefixes = [[7]] * len(given) if "wishes" in name else None
     waiter = None if seen is None else seen.waiter
-    symbols: Symbols = SYMBOLS
-    return engine(name).search(given, SEARCH, symbols, limits, waiter=waiter, **wishes)
+    return engine(name).search(given, SEARCH, SYMBOLS, limits, waiter=waiter, prefixes=prefixes)
 
 
 @pytest.mark.parametrize("name", ENGINES)
