@@ -9,6 +9,7 @@ import torch
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch
+from dragoman.decoding.fused.multiplying import has_vectors
 from dragoman.errors import ConfigError, MissingExtraError
 from dragoman.evaluation import score_targets
 from dragoman.interop import Quantization, write_ctranslate2
@@ -147,7 +148,17 @@ def test_writing_leaves_the_model_as_it_was(quantization: Any, tmp_path: Path) -
         assert torch.equal(weight, before[name]), name
 
 
-@pytest.mark.parametrize(("quantization", "limit"), [("float16", 0.02), ("int8", 0.6)])
+# Products of int8 are the library's and the processor's: without VNNI pairs of them are summed in
+# 16 bits, which do not hold the largest; with these weights that came to 1.7 nats on one with AVX2.
+EXACT = pytest.mark.skipif(
+    not has_vectors("int8", 4),
+    reason="this processor has no VNNI, so int8 overflows in CTranslate2",
+)
+
+
+@pytest.mark.parametrize(
+    ("quantization", "limit"), [("float16", 0.02), pytest.param("int8", 0.6, marks=EXACT)]
+)
 def test_fewer_bits_change_little(quantization: Any, limit: float, tmp_path: Path) -> None:
     bundle = random_bundle({})
     write_ctranslate2(tmp_path / "whole", bundle)
