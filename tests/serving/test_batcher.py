@@ -110,6 +110,32 @@ def test_what_is_asked_for_in_another_way_is_another_batch_and_keeps_its_turn(ga
     assert gate.batches[1:] == [("a", ["1", "3"]), ("b", ["2"]), ("a", ["4"])]
 
 
+def test_a_long_request_does_not_keep_those_in_another_way_waiting_to_its_end(gate: Gate) -> None:
+    batcher = held(gate, at_once=1)
+    batcher.submit("a", ["1", "2", "3"], [1] * 3)
+    batcher.submit("b", ["other"], [1])
+    gate.open.set()
+    assert batcher.stop(20)
+    assert [items for _, items in gate.batches[1:]] == [["1"], ["other"], ["2"], ["3"]]
+
+
+def test_one_that_is_left_of_a_batch_is_tried_alone_before_it_fails() -> None:
+    batches: list[list[str]] = []
+
+    def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
+        batches.append(items)
+        if len(items) == 2:
+            waiter.take(0, "early")
+            raise ValueError("too much together")
+        return [item.upper() for item in items]
+
+    batcher = Batcher(work, room=10)
+    early, left = batcher.submit("a", ["x", "y"], [1, 1])
+    assert (early.result(20), left.result(20)) == ("early", "Y")
+    assert batches == [["x", "y"], ["y"]]
+    assert batcher.stop(20)
+
+
 def test_a_full_queue_accepts_nothing_of_a_request(gate: Gate) -> None:
     batcher = held(gate, room=5)
     batcher.submit("a", ["x"], [2])

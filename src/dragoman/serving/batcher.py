@@ -246,13 +246,14 @@ class Batcher(Generic[Item, Result]):
 
     def _batch(self) -> tuple[Hashable, list[_Job[Item, Result]]]:
         """Take a job of each request in turn until a batch is full."""
-        way = self._requests[0].way
+        way, now = self._requests[0].way, time.monotonic()
         batch: list[_Job[Item, Result]] = []
         turns = deque((each, each.bite) for each in self._requests if each.way == way)
         size = 0
         while turns and len(batch) < self.at_once and size < self._size:
             request, bite = turns.popleft()
             job = request.jobs.popleft()
+            request.turn = max(request.turn, now)  # what is left of it comes later
             if not job.done.cancelled():
                 job.taken = True
                 batch.append(job)
@@ -261,6 +262,7 @@ class Batcher(Generic[Item, Result]):
             if request.jobs and bite:
                 turns.append((request, bite))
         self._drop_empty()
+        self._requests.sort()
         return way, batch
 
     def _do(self, way: Hashable, batch: Sequence[_Job[Item, Result]]) -> None:
@@ -274,7 +276,6 @@ class Batcher(Generic[Item, Result]):
                 job.answer(result)
         except BaseException as error:  # whoever asked is told; the thread goes on
             held.give()
-            jobs = [job for job in jobs if not job.done.done()]
             if len(jobs) == 1:
                 jobs[0].fail(error)
             else:  # each alone, as what one client asks must not fail for another's fault
