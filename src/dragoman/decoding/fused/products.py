@@ -6,9 +6,10 @@ depend on those beside it, unlike with one scale for all rows.
 
 Where the processor has the vectors, products are our own (``multiplying``). Elsewhere they are
 PyTorch's of float32, whatever the kind, as it multiplies the others many times slower there: the
-products of bfloat16 are exact in float32, and so are sums of whole numbers up to 2^24. Results are
-the same then, and no kind is faster than float32. Its products of packed matrices are not used:
-they keep nearly a megabyte for each number of rows that comes, and are no faster.
+products of bfloat16 are exact in float32, and so are sums of whole numbers up to 2^24. So int8
+gives the same bits, bfloat16 sums in another order, and no kind is faster than float32. Its
+products of packed matrices are not used: they keep nearly a megabyte for each number of rows that
+comes, and are no faster.
 
 Shapes: R rows, K inputs, N outputs, P columns of the result, N or more.
 """
