@@ -36,7 +36,7 @@ def _fused() -> dict[str, str]:
 
 def _tried(kind: Any) -> str:  # Any: a Kind, which is not known without numba
     """Multiply a small matrix and say how it went; the first time it is compiled."""
-    from dragoman.decoding.fused.multiplying import has_vectors
+    from dragoman.decoding.fused.dot_products import vectors_of
     from dragoman.decoding.fused.products import DTYPES, Product
     from dragoman.decoding.fused.room import Room, as_array
 
@@ -47,7 +47,8 @@ def _tried(kind: Any) -> str:  # Any: a Kind, which is not known without numba
         product.multiply((ones, as_array(ones)), Room())
     except (RuntimeError, NotImplementedError) as error:  # PyTorch has no such product here
         return f"not {kind} ({str(error).splitlines()[0]})"
-    return f"{kind} ({'AVX-512' if has_vectors(kind, 8) else 'by PyTorch'})"
+    vectors = vectors_of(kind)
+    return f"{kind} ({'by PyTorch' if vectors is None else vectors.name})"
 
 
 def _ctranslate2() -> str:

@@ -59,8 +59,8 @@ def test_numba_that_cannot_be_loaded_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_vectors_that_numba_does_without_are_not_used() -> None:
-    asked = "from dragoman.decoding.fused.multiplying import has_vectors, NEEDED\n"
-    asked += "print([kind for kind in NEEDED if has_vectors(kind, 4)])"
+    asked = "from dragoman.decoding.fused.dot_products import STEP, vectors_of\n"
+    asked += "print([kind for kind in STEP if vectors_of(kind)])"
     told = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     found = subprocess.run(
         [sys.executable, "-c", asked], env=told, capture_output=True, text=True, check=True

@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -5,6 +8,7 @@ import pytest
 import torch
 
 from dragoman.decoding.fused import Kind, Room
+from dragoman.decoding.fused.dot_products import AVX2, vectors_of
 from dragoman.decoding.fused.multiplying import has_vectors
 from dragoman.decoding.fused.products import Product
 from dragoman.decoding.fused.room import as_array
@@ -85,6 +89,35 @@ def test_inputs_that_fill_no_step_are_left_to_torch(kind: Kind) -> None:
     x = torch.ones(2, 7).to({"int8": torch.int8, "bfloat16": torch.bfloat16}.get(kind, torch.float))
     product = Product.pack(weight, None, kind)
     assert product.multiply(given(x), Room()).shape[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
+def test_what_a_row_gives_does_not_depend_on_how_many_there_are(kind: Kind) -> None:
+    if not has_vectors(kind, 20):
+        pytest.skip(f"this processor has no vectors for {kind}")
+    torch.manual_seed(3)
+    dtype = {"int8": torch.int8, "bfloat16": torch.bfloat16}.get(kind, torch.float32)
+    product = Product.pack(torch.randn(70, 20), None, kind)
+    x = (torch.randn(11, 20) * (30 if kind == "int8" else 1)).to(dtype)
+    together = product.multiply(given(x), Room()).copy()
+    for rows in (1, 2, 3, 6):
+        alone = product.multiply(given(x[:rows].contiguous()), Room())
+        assert (alone == together[:rows]).all()
+
+
+@pytest.mark.skipif(
+    vectors_of("float32") is AVX2, reason="the vectors of this processor are those of AVX2"
+)
+def test_vectors_of_avx2_are_used_where_there_are_no_longer_ones() -> None:
+    told = os.environ | {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": "+avx2,+fma,+avx"}
+    script = (
+        "import pytest\n"
+        "from dragoman.decoding.fused.dot_products import AVX2, vectors_of\n"
+        "assert vectors_of('int8') is AVX2\n"
+        f"raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', {__file__!r}]))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], env=told, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
 
 
 def test_room_is_used_again_and_grows() -> None:

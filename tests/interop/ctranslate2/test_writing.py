@@ -9,7 +9,7 @@ import torch
 
 from dragoman.bundle import Bundle
 from dragoman.decoding import BeamSearch
-from dragoman.decoding.fused.multiplying import has_vectors
+from dragoman.decoding.fused.dot_products import AVX512, vectors_of
 from dragoman.errors import ConfigError, MissingExtraError
 from dragoman.evaluation import score_targets
 from dragoman.interop import Quantization, write_ctranslate2
@@ -151,7 +151,7 @@ def test_writing_leaves_the_model_as_it_was(quantization: Any, tmp_path: Path) -
 # Products of int8 are the library's and the processor's: without VNNI pairs of them are summed in
 # 16 bits, which do not hold the largest; with these weights that came to 1.7 nats on one with AVX2.
 EXACT = pytest.mark.skipif(
-    not has_vectors("int8", 4),
+    vectors_of("int8") is not AVX512,
     reason="this processor has no VNNI, so int8 overflows in CTranslate2",
 )
 

@@ -4,12 +4,12 @@ In int8 each column of the result has a scale, its largest weight over 127, and 
 largest input over 127; whole numbers are multiplied and summed without error. So a row does not
 depend on those beside it, unlike with one scale for all rows.
 
-Where the processor has the vectors, products are our own (``multiplying``). Elsewhere they are
-PyTorch's of float32, whatever the kind, as it multiplies the others many times slower there: the
-products of bfloat16 are exact in float32, and so are sums of whole numbers up to 2^24. So int8
-gives the same bits, bfloat16 sums in another order, and no kind is faster than float32. Its
-products of packed matrices are not used: they keep nearly a megabyte for each number of rows that
-comes, and are no faster.
+Where the processor has the vectors of AVX-512 or AVX2, products are our own (``multiplying``).
+Elsewhere they are PyTorch's of float32, whatever the kind, as it multiplies the others many times
+slower there: the products of bfloat16 are exact in float32, and so are sums of whole numbers up to
+2^24. So int8 gives the same bits, bfloat16 sums in another order, and no kind is faster than
+float32. Its products of packed matrices are not used: they keep nearly a megabyte for each number
+of rows that comes, and are no faster.
 
 Shapes: R rows, K inputs, N outputs, P columns of the result, N or more.
 """
@@ -21,6 +21,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from dragoman.decoding.fused.dot_products import AVX2, vectors_of
 from dragoman.decoding.fused.multiplying import has_vectors, lay_out, multiply
 from dragoman.decoding.fused.room import Room, as_array
 
@@ -78,12 +79,22 @@ class Product:
 
 
 def _own(weight: Tensor, kind: Kind) -> Callable[[Matrix, Room], Any]:
-    weights, off = lay_out(as_array(weight), kind)
+    vectors = vectors_of(kind)
+    assert vectors is not None
+    (weights, off), wide = lay_out(as_array(weight), kind, vectors), vectors.wide
     dtype = torch.int32 if kind == "int8" else torch.float32
+    widened = (
+        {"bfloat16": torch.float32, "int8": torch.int16}.get(kind) if vectors is AVX2 else None
+    )
 
     def product(x: Matrix, room: Room) -> Any:
-        out = room.get("product", x[1].shape[0], off.size, dtype)[1]
-        multiply(x[1], weights, off, out)
+        rows, inputs = x[1].shape
+        out = room.get("product", rows, off.size, dtype)[1]
+        array = x[1]
+        if widened is not None:
+            to, array = room.get("widened", rows, inputs, widened)
+            to.copy_(x[0])
+        multiply(array, weights, off, wide, out)
         return out
 
     return product
