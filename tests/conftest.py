@@ -6,7 +6,9 @@ import pytest
 from hypothesis import settings
 
 # What tests measure on the machine is kept apart from what its user's runs measured.
-os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="dragoman-tests-")
+if "PYTEST_XDIST_WORKER" not in os.environ:  # which has it from the process that started it
+    CACHE = tempfile.TemporaryDirectory(prefix="dragoman-tests-", ignore_cleanup_errors=True)
+    os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 # A shell's background job ignores Ctrl-C, and so would all that is started in it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

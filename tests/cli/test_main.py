@@ -353,6 +353,7 @@ def test_a_dry_run_prints_a_recipe_that_can_be_trained(
     source, target = write_corpus(tmp_path)
     files = ["--source", str(source), "--target", str(target)]
     small = ["--set", "training.epochs=1", "--set", "tokenizer.size=300"]
+    small += ["--set", "model.preset=tiny", "--set", "model.d_model=32", "--set", "model.layers=1"]
     assert main(["train", *files, *small, "--dry-run"]) == 0
     recipe = tmp_path / "printed.toml"
     recipe.write_text(capsys.readouterr().out, encoding="utf-8")

@@ -64,7 +64,8 @@ def bundle_of(name: str) -> Bundle:
 @pytest.fixture(autouse=True)
 def few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep it short: all probes are run where each format has its own tests."""
-    monkeypatch.setattr(probes, "TEXTS", ("", "a"))
+    for module in (probes, argos_certificate):
+        monkeypatch.setattr(module, "TEXTS", ("", "a"))
     monkeypatch.setattr(probes, "DRAWN", 3)
     monkeypatch.setattr(probes, "LONGEST", 12)
     monkeypatch.setattr(certificates, "WRITTEN", 8)

@@ -21,7 +21,8 @@ from dragoman.nn import AttentionKernel, ChosenAttention, MultiHeadAttention, fu
 from dragoman.training.weights import HALVES, Precision
 
 LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
-ROUNDS = 7  # of which the fastest counts
+ROUNDS = (2, 7)  # least and most, of which the fastest counts
+BRIEF = 0.2  # seconds of a comparison, after which the least are enough
 ROWS = 2_048  # positions in a batch of the measurements
 REMEMBERED = "32"  # products whose code oneDNN keeps
 MOST_ROWS = 4_096  # in the products that are measured
@@ -54,7 +55,7 @@ def choose_kernels(
     deterministic: bool,
     tokens: int = 4_096,
 ) -> Kernels:
-    """Choose by measuring, which takes about a second; unless ``deterministic``.
+    """Choose by measuring, which takes a second or a few; unless ``deterministic``.
 
     Args:
         model: tells the widths that matter.
@@ -242,10 +243,15 @@ def _attend(kernel: AttentionKernel, q: Tensor, k: Tensor, v: Tensor, visible: T
 def _seconds(works: Sequence[Callable[[], object]], device: torch.device) -> list[float]:
     """Time some work of each kind: the least of several, after one that warms up.
 
-    The kinds take turns, so that all meet the same disturbances.
+    The kinds take turns, so that all meet the same disturbances. The longer the work, the less they
+    weigh and the fewer are done.
     """
     found: list[list[float]] = [[] for _ in works]
-    for _ in range(ROUNDS + 1):
+    least, most = ROUNDS
+    began = time.perf_counter()
+    for number in range(most + 1):
+        if number > least and time.perf_counter() - began > BRIEF:
+            break
         for times, work in zip(found, works, strict=True):
             start = time.perf_counter()
             work()
