@@ -1,14 +1,16 @@
 """The command line in a process that has imported everything: a fork runs each command at once.
 
-Importing takes ten times as long as what a command does with little data. ``WarmCommand`` writes a
-program ``dragoman`` that hands its arguments, folder, environment and streams to the process here.
-Whatever trains is cut down to a few updates of a small model, beside what its command asks for.
+Importing takes ten times as long as what a command does with little data. ``WarmCommand`` writes
+programs ``dragoman``, ``python`` and ``torchrun`` that hand their arguments, folder, environment
+and streams to the process here; what these start comes here too. Whatever trains is cut down to a
+few updates of a small model, beside what its command asks for.
 """
 
 import atexit
 import io
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -21,7 +23,7 @@ _CLIENT = """#!{python} -SE
 import json, os, signal, socket, sys
 link = socket.socket(socket.AF_UNIX)
 link.connect({address!r})
-asked = json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
+asked = json.dumps([{name!r}, sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
 socket.send_fds(link, [len(asked).to_bytes(4, "big")], [0, 1, 2])
 link.sendall(asked)
 number = int.from_bytes(link.recv(4), "big")
@@ -30,6 +32,7 @@ for each in (signal.SIGINT, signal.SIGTERM):
 status = link.recv(1)
 sys.exit(status[0] if status else "the process of the command was lost")
 """
+PROGRAMS = ("dragoman", "python", "torchrun")
 _SETTINGS = ("training.steps=6", "training.batch_tokens=1024", "training.checkpoint_every=3")
 _SETTINGS += ("training.log_every=3", "validation.every=3", "training.warmup=2")
 _SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
@@ -48,20 +51,21 @@ def cut_down(arguments: list[str]) -> list[str]:
 
 
 class WarmCommand:
-    """Start the process, and write the program that asks it.
+    """Start the process, and write the programs that ask it.
 
     Args:
-        folder: for the socket and the program.
+        folder: for the socket and the programs.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.program = folder / "dragoman"
         address = folder / "socket"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.site.warm", str(address)], cwd=ROOT
         )
-        self.program.write_text(_CLIENT.format(python=sys.executable, address=str(address)))
-        self.program.chmod(0o755)
+        for name in PROGRAMS:
+            client = _CLIENT.format(python=sys.executable, address=str(address), name=name)
+            (folder / name).write_text(client)
+            (folder / name).chmod(0o755)
         deadline = time.monotonic() + 120
         while not address.exists():
             assert self._process.poll() is None, "the process that runs the commands has ended"
@@ -79,6 +83,8 @@ class WarmCommand:
 def serve(address: str) -> None:
     """Import all that commands need, then fork for each that asks."""
     import matplotlib.pyplot  # noqa: F401  # for those who are forked
+    import torch._dynamo  # the first optimizer would import it
+    import torch.distributed.run  # noqa: F401  # as above
 
     import dragoman.decoding.fused
     import dragoman.run
@@ -95,20 +101,18 @@ def serve(address: str) -> None:
         link, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            _run(link)
+            _run(link, Path(address).parent)
         link.close()
 
 
-def _run(link: socket.socket) -> None:
-    from dragoman.cli.main import main
-
+def _run(link: socket.socket, programs: Path) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     size, streams, _, _ = socket.recv_fds(link, 4, 3)
     asked = b""
     while len(asked) < int.from_bytes(size, "big"):
         asked += link.recv(1 << 16)
-    arguments, environment, folder = json.loads(asked)
+    program, arguments, environment, folder = json.loads(asked)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -116,21 +120,52 @@ def _run(link: socket.socket) -> None:
         io.TextIOWrapper(os.fdopen(number, mode, closefd=False), encoding="utf-8")
         for number, mode in enumerate(("rb", "wb", "wb"))
     )
-    arguments = cut_down(arguments)
-    sys.argv = ["dragoman", *arguments]
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
     link.sendall(os.getpid().to_bytes(4, "big"))
     try:
-        status = main(arguments)
+        status = _work(program, arguments, programs)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     link.sendall(bytes([status]))
     os._exit(0)
+
+
+def _work(program: str, arguments: list[str], programs: Path) -> int:
+    """Do what a program would, and give its status."""
+    from torch.distributed.run import main as torchrun
+
+    from dragoman.cli.main import main
+
+    sys.executable = str(programs / "python")  # what this starts comes back here
+    if arguments[:1] == ["-u"]:
+        arguments = arguments[1:]
+    if program == "python" and arguments[:2] == ["-m", "dragoman"]:
+        program, arguments = "dragoman", arguments[2:]
+    if program == "dragoman":
+        if not os.environ.setdefault("CUT_DOWN", ""):  # else whoever started this was
+            arguments, os.environ["CUT_DOWN"] = cut_down(arguments), "1"
+        sys.argv = ["dragoman", *arguments]
+        return main(arguments)
+    if program == "torchrun":
+        torchrun(arguments)
+    elif arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0] == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        exec(arguments[1], {"__name__": "__main__"})
+    else:
+        sys.argv = arguments
+        sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
+        runpy.run_path(arguments[0], run_name="__main__")
+    return 0
 
 
 if __name__ == "__main__":
