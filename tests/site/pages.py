@@ -5,8 +5,6 @@ A comment of one line stands right before the block it speaks of:
     <!-- not run: needs 8 GPUs -->      parsed, not run; the reason is printed
     <!-- keeps running -->              started, and stopped at the end of the page
     <!-- mistake -->                    must fail with status 2
-
-``<!-- blocks not run: REASON -->`` speaks of every block of its page.
 """
 
 import re
@@ -18,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 SHELLS = ("sh", "bash")
 _FENCE = re.compile(r"^(`{3,}|~{3,})\s*(\S*)")
 _MARK = re.compile(r"^<!-- (.*?) -->$")
-_WHOLE_PAGE = re.compile(r"^<!-- blocks not run: (.+?) -->$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
@@ -61,19 +58,17 @@ def pages() -> list[Path]:
 
 def blocks(path: Path) -> list[Block]:
     """Read the fenced blocks of a page."""
-    text = path.read_text(encoding="utf-8")
-    whole = _WHOLE_PAGE.search(text)
-    return list(_blocks(name_of(path), text, f"not run: {whole[1]}" if whole else ""))
+    return list(_blocks(name_of(path), path.read_text(encoding="utf-8")))
 
 
-def _blocks(page: str, text: str, default: str) -> Iterator[Block]:
-    fence, inside, opened, language, mark = "", list[str](), 0, "", default
+def _blocks(page: str, text: str) -> Iterator[Block]:
+    fence, inside, opened, language, mark = "", list[str](), 0, "", ""
     for number, line in enumerate(text.split("\n"), start=1):
         found = _FENCE.match(line)
         if fence:
             if line.strip() == fence:
                 yield Block(page, opened, language, "\n".join(inside), mark)
-                fence, inside, mark = "", [], default
+                fence, inside, mark = "", [], ""
             else:
                 inside.append(line)
         elif found:
@@ -81,7 +76,7 @@ def _blocks(page: str, text: str, default: str) -> Iterator[Block]:
         elif _MARK.match(line):
             mark = _MARK.sub(r"\1", line)
         elif line.strip():
-            mark = default
+            mark = ""
 
 
 def shell_blocks(path: Path) -> list[Block]:

@@ -47,7 +47,27 @@ MODELS = (
     "runs/multi30k",
     "runs/other",
     "runs/en-zh",
+    "runs/large",
+    "runs/small",
+    "runs/wmt14-en-fr-base",
 )
+FEW = {  # instead of the numbers of the recipes
+    "updates": 4,
+    "steps": 6,
+    "batch_tokens": 512,
+    "warmup": 2,
+    "checkpoint_every": 2,
+    "log_every": 2,
+    "every": 4,
+    "size": 400,
+}
+VARIANTS = 2  # of a comparison
+TREES = [
+    "( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps)) (. .)) )",
+    "( (S (NP-SBJ (DT the) (NN cat)) (VP (VBZ sees) (NP (DT the) (NN dog))) (. .)) )",
+    "( (S (NP-SBJ (PRP it)) (VP (VBZ sleeps)) (. .)) )",
+    "( (S (NP-SBJ (PRP it)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .)) )",
+]
 SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
 
 
@@ -76,16 +96,15 @@ def write_texts(folder: Path) -> None:
         for language, lines in (texts | {"zh": map(_chinese, german)}).items():
             write_lines(folder / f"{name}.{language}", lines)
     rows = [f"{german}\t{english}" for german, english in corpus.train[:200]]
-    for name in ("pairs.tsv", "genuine.tsv", "made.tsv"):
+    for name in ("pairs.tsv", "genuine.tsv", "made.tsv", "pairs.tsv.gz"):
         write_lines(folder / name, rows)
-    with gzip.open(folder / "pairs.tsv.gz", "wt", encoding="utf-8") as packed:
-        packed.writelines(f"{row}\n" for row in rows)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, and the folders above them."""
+    """Write lines, and the folders above them; packed where the name says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
 
 
 def _chinese(text: str) -> str:
@@ -97,16 +116,23 @@ def set_stage(page: Path, folder: Path, model: Path) -> None:
 
     Args:
         page: whose commands will run there.
-        folder: where; empty.
+        folder: where; empty. Some data comes beside it, as it lies beside the repository.
         model: a trained translator.
     """
     write_texts(folder)
-    made = re.findall(r"--run (\S+)", "\n".join(block.text for block in shell_blocks(page)))
+    text = "\n".join(block.text for block in shell_blocks(page))
+    made = re.findall(r"--run (\S+)", text)
     for name in {*MODELS} - {*made}:
         shutil.copytree(model, folder / name)
     _write_documents(folder)
     _write_recipes(page, folder)
     _write_other_corpora(folder)
+    _write_public_data(folder)
+    _write_trees(folder)
+    if "DIR data/" not in text:  # of recipes/prepare.py; elsewhere DIR is a folder to write
+        shutil.rmtree(folder / "DIR")
+    shutil.copytree(ROOT / "benchmarks", folder / "benchmarks")
+    (folder / "docs/pictures").mkdir(parents=True)
 
 
 def _write_documents(folder: Path) -> None:
@@ -120,12 +146,12 @@ def _write_documents(folder: Path) -> None:
 def _write_recipes(page: Path, folder: Path) -> None:
     """Write the recipes of the repository, a small one, and those that the page itself shows."""
     shutil.copytree(ROOT / "recipes", folder / "recipes")
-    small = 'recipe = "../RECIPE"\nupdates = 4\nset = ["training.log_every=2"]\n'
+    for path in (folder / "recipes").glob("*.toml"):
+        path.write_text(_scaled(path.read_text("utf-8")), encoding="utf-8")
+    small = 'recipe = "RECIPE"\nupdates = 4\nset = ["training.log_every=2"]\n'
     small += '[[variant]]\nname = "as it is"\n[[variant]]\nname = "no dropout"\n'
     small += 'set = ["model.dropout=0.0"]\n'
-    for path in (folder / "recipes").glob("compare-*.toml"):
-        write_lines(path, [small])
-    write_lines(folder / "mine.toml", [small.replace("../RECIPE", "RECIPE")])
+    write_lines(folder / "mine.toml", [small])
     recipe = """[data]
 train = { source = "train.de", target = "train.en" }
 validation = { source = "dev.de", target = "dev.en" }
@@ -153,6 +179,15 @@ checkpoint_every = 3
             write_lines(folder / named[1], [text])
 
 
+def _scaled(recipe: str) -> str:
+    """Make numbers of a recipe small, and keep the first variants of a comparison."""
+    for key, few in FEW.items():
+        recipe = re.sub(
+            rf'^( *"?(?:\w+\.)?{key} ?= ?)[\d_]+', rf"\g<1>{few}", recipe, flags=re.MULTILINE
+        )
+    return "\n[[variant]]".join(recipe.split("\n[[variant]]")[: 1 + VARIANTS])
+
+
 def _write_other_corpora(folder: Path) -> None:
     """Write what the recipes of the repository learn from, a little of each."""
     english = [pair[1] for pair in sample_corpus().train[:300]]
@@ -166,3 +201,49 @@ def _write_other_corpora(folder: Path) -> None:
     images = np.random.default_rng(1).integers(0, 255, (400, 8, 8), dtype=np.uint8)
     for part in ("train", "test"):
         np.savez(folder / f"data/digits/{part}.npz", images=images, labels=np.arange(400) % 10)
+
+
+def _write_public_data(folder: Path) -> None:
+    """Write, where recipes and ``recipes/prepare.py`` look for public text, a little of our own."""
+    corpus, beside = sample_corpus(), folder.parent / "shared/data"
+    parts = {"train": corpus.train[:300], "val": corpus.validation[:8], "test": corpus.test[:8]}
+    parts |= {"dev": parts["val"], "validation": parts["val"], "test_2016_flickr": parts["test"]}
+    for part, pairs in parts.items():
+        german, english = ([pair[side] for pair in pairs] for side in (0, 1))
+        texts = {"de": german, "en": english, "fr": german, "swa": german}
+        for language, lines in (texts | {"zh": [*map(_chinese, german)]}).items():
+            for place in (folder / "DIR", beside / "multi30k"):
+                write_lines(place / f"{part}.{language}.gz", lines)
+            for place in ("wmt14-de-en", "wmt14-fr-en", "news", "multi30k"):
+                write_lines(folder / f"data/{place}/{part}.{language}", lines)
+        rows = [f"{target}\t{source}" for source, target in pairs]
+        write_lines(beside / f"tatoeba/eng-deu.{part}.tsv.gz", rows)
+        words = sorted({*" ".join(english).split()})
+        write_lines(
+            folder / f"data/cmudict/{part}.tsv.gz", [f"{word}\t{' '.join(word)}" for word in words]
+        )
+        for name in (f"{language}-{part}" for language in ("turkish", "finnish")):
+            name = name.replace("train", "train-high")
+            rows = [f"{word}\t{word}s\tN;PL" for word in words]
+            write_lines(folder / f"DIR/{name}.tsv.gz", rows)
+    for side, language in enumerate(("de", "en")):
+        lines = [pair[side] for pair in parts["train"]]
+        write_lines(folder / f"data/news/newstest2013.{language}.gz", lines)
+        for ending in ("", ".gz"):
+            path = folder / f"test_2016_flickr.{language}{ending}"
+            write_lines(path, [pair[side] for pair in parts["test"]])
+    english = [pair[1] for pair in parts["train"]]
+    write_lines(folder / "input.txt.gz", english * 4)
+    for label in ("pos", "neg"):
+        write_lines(folder / f"DIR/rt-polarity.{label}.gz", (f"{label} {row}" for row in english))
+
+
+def _write_trees(folder: Path) -> None:
+    """Write a treebank of a few trees, and what a parser would read and write."""
+    for part, trees in {"train": TREES * 5, "dev": TREES[:2], "test": TREES[2:]}.items():
+        write_lines(folder / f"DIR/{part}.trees.gz", trees)
+    for name in ("gold.trees", "found.trees"):
+        write_lines(folder / name, TREES[2:])
+    for name in ("sentences.txt", "test.words"):
+        write_lines(folder / name, ["it sleeps .", "it sees the cat ."])
+    write_lines(folder / "test.tokens", ["(S (NP 1 )NP (VP 2 )VP . )S"] * 2)

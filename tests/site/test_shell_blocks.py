@@ -25,6 +25,21 @@ ELSEWHERE = {  # programs that no block runs here
     "pip": "installs from the network",
     "venv": "installs from the network",
 }
+SMALLER = {  # sizes in the commands, and what they are here
+    "--nproc-per-node 8": "--nproc-per-node 2",
+    "--nnodes 2": "--nnodes 1",
+    "first:29500": "localhost:0",
+    "training.steps=3000": "training.steps=4",
+    "--n 256 --d 256 --k 9": "--n 8 --d 16 --k 9 --longest 16",
+    "--n 128 --d 256 --k 9 --batch 32 --longest 1024": "--n 8 --d 16 --k 9 --batch 2 --longest 16",
+    "--seconds 120 --rounds 6 --requests 10000": "--seconds 1 --rounds 1 --requests 100 --warm 0.1",
+    "speed recipes/compare-table2.toml --rounds 6": "speed recipes/compare-table2.toml --rounds 1"
+    " --updates 1 --slots 256",
+    "benchmarks/sequences.py": "benchmarks/sequences.py --train 300 --test 4",
+    "extrapolation.py": "extrapolation.py --steps 4 --windows 2",
+    "--sentences 200 --passes 3": "--sentences 2 --passes 1",
+    "--sentences 120 --passes 2": "--sentences 2 --passes 1",
+}
 SECONDS = 300  # for one block
 
 
@@ -62,22 +77,30 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_shell_blocks_of_a_page_run(
     page: Path, tmp_path: Path, warm: Path, model: Path
 ) -> None:
-    set_stage(page, tmp_path, model)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    folder = tmp_path / "repository"
+    set_stage(page, folder, model)
+    ports = [free_port()]  # a page asks its first server
     with ExitStack() as running:
         for block in shell_blocks(page):
             if reason(block):
                 continue
-            text = re.sub(r"((?:localhost|127\.0\.0\.1):)5000", rf"\g<1>{port}", block.text)
-            text = text.replace("dragoman serve", f"dragoman serve --port {port}")
+            text = re.sub(r"((?:localhost|127\.0\.0\.1):)5000", rf"\g<1>{ports[0]}", block.text)
+            for size, less in SMALLER.items():
+                text = text.replace(size, less)
+            text = text.replace("dragoman serve", f"dragoman serve --port {ports[-1]}")
             if block.mark == "keeps running":
-                running.enter_context(kept_running(block, text, tmp_path, warm, port))
+                running.enter_context(kept_running(block, text, folder, warm, ports[-1]))
+                ports.append(free_port())
             else:
-                started = start(text, tmp_path, warm)
+                started = start(text, folder, warm)
                 output = started.communicate(timeout=SECONDS)[0].decode(errors="replace")
                 assert started.returncode == 0, f"{block.place}:\n{text}\n\n{output}"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def start(text: str, folder: Path, warm: Path) -> subprocess.Popen[bytes]:
@@ -113,6 +136,11 @@ def kept_running(block: Block, text: str, folder: Path, warm: Path, port: int) -
         os.killpg(server.pid, signal.SIGINT)
         output = server.communicate(timeout=60)[0].decode(errors="replace")
     assert server.returncode == 0, f"{block.place}: {output}"
+
+
+@pytest.mark.parametrize("size", SMALLER)
+def test_a_size_that_is_made_smaller_stands_in_a_block_that_runs(size: str) -> None:
+    assert any(size in block.text for block in all_blocks() if not reason(block))
 
 
 @pytest.mark.parametrize("block", NOT_RUN, ids=lambda block: block.place)
