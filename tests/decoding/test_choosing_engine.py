@@ -2,7 +2,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -162,3 +164,26 @@ def test_an_error_in_a_worker_comes_out() -> None:
     special = bundle.target_tokenizer.special
     with pytest.raises(RuntimeError, match="broken"):
         decode(engine, given, BeamSearch(), special, batch_tokens=1)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_few_sources_of_different_lengths_are_one_batch_of_a_shared_engine(
+    shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tiny_bundle()
+    engine = FusedEngine.of(encoder_decoder(bundle), "float32", workers=2)
+    engine.shared = shared
+    search, rows = engine.search, list[int]()
+
+    def counted(sources: Sequence[Sequence[int]], *others: Any, **wishes: Any) -> Any:
+        rows.append(len(sources))
+        return search(sources, *others, **wishes)
+
+    monkeypatch.setattr(engine, "search", counted)
+    given = [[5] * 19, *([6, 7] for _ in range(9))]  # 47 pieces with end symbols, 200 padded
+    config, special = BeamSearch(beam=1, max_length=3), bundle.target_tokenizer.special
+    decode(engine, given, config, special, batch_tokens=64)
+    assert sorted(rows) == ([10] if shared else [3, 7])
+    rows.clear()
+    decode(engine, given * 2, config, special, batch_tokens=64)  # 94 pieces are cut in any case
+    assert len(rows) > 1

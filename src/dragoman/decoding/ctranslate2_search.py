@@ -76,6 +76,8 @@ class CTranslate2Engine:
         added: how many symbols stand before and behind each source; the library adds them itself.
     """
 
+    shared = False  # it pads
+
     def __init__(
         self, model: SequenceToSequence, loaded: CTranslate2Model, added: tuple[int, int] = (0, 1)
     ) -> None:

@@ -105,19 +105,30 @@ def decode(
             settle(row, prefix_too_long(prefix, limit) or too_long or answer)
 
     tokens = min(batch_tokens, engine.batch_tokens or batch_tokens)
-    _run(search, list(_batches(sources, demands, config.beam, tokens)), engine.workers)
+    batches = _batches(sources, demands, config.beam, tokens, whole=engine.shared)
+    _run(search, list(batches), engine.workers)
     return [BrokenOff() if each is None else each for each in found]
 
 
 def _batches(
-    sources: Sequence[Sequence[int]], demands: Sequence[Demand | None], beam: int, tokens: int
+    sources: Sequence[Sequence[int]],
+    demands: Sequence[Demand | None],
+    beam: int,
+    tokens: int,
+    *,
+    whole: bool,
 ) -> Iterator[list[int]]:
-    """Batch sources by length; those of which something is required apart, as beams are wider."""
+    """Batch sources by length; those of which something is required apart, as beams are wider.
+
+    Few sources may be left ``whole``: one batch, whatever their lengths.
+    """
     free = [row for row, demand in enumerate(demands) if demand is None]
     bound = [row for row, demand in enumerate(demands) if demand is not None]
     widest = max((widened(beam, demand) for demand in demands if demand is not None), default=beam)
     for rows, budget in ((free, tokens), (bound, tokens * beam // widest)):
         lengths = np.array([len(sources[row]) + 1 for row in rows])
+        if whole and lengths.sum() <= budget:
+            budget = len(rows) * int(lengths.max(initial=0))
         for group in group_by_length(lengths, budget):
             yield [rows[int(place)] for place in group]
 

@@ -54,6 +54,11 @@ class Engine(Protocol):
         """How many source pieces in a batch are fastest; None: the more the better."""
         ...
 
+    @property
+    def shared(self) -> bool:
+        """Whether several threads ask, so that few sources need not be cut for the workers."""
+        ...
+
     def search(
         self,
         sources: Sequence[Sequence[int]],
@@ -78,6 +83,7 @@ class TorchEngine:
 
     workers = 1
     batch_tokens: int | None = None
+    shared = False
 
     def __init__(self, model: SequenceToSequence | Ensemble) -> None:
         self.model: SequenceToSequence | Ensemble = model
@@ -125,6 +131,7 @@ class FusedEngine:
         self.packed = packed
         self.workers = cores() if workers is None else workers
         self.batch_tokens: int | None = FUSED_TOKENS[packed.packed.kind]
+        self.shared = False  # whoever shares it says so
         self._rooms: list[Room] = []
 
     @classmethod

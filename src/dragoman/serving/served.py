@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from dragoman.decoding import Waiter
+from dragoman.decoding import FusedEngine, Waiter
 from dragoman.models import ModelConfig
 from dragoman.nn import EncoderDecoder, LinearAttention
 from dragoman.serving.batcher import Batcher
@@ -95,6 +95,8 @@ class Served:
         self.source_language = source_language
         self.target_languages = tuple(translator.languages) or tuple(target_languages)
         engine = translator.engine
+        if isinstance(engine, FusedEngine):
+            engine.shared = True
         tokens = engine.batch_tokens or SLOTS
         self.queue: Batcher[Any, Result] = Batcher(
             self._work,
