@@ -13,6 +13,7 @@ from dragoman.errors import ConfigError
 from dragoman.interop import FORMATS, PROOF, ExportOptions, export_bundle, import_model, probes
 from dragoman.interop import certificate as certificates
 from dragoman.interop.argos import certificate as argos_certificate
+from dragoman.interop.argos import parts as argos_parts
 from dragoman.models import build_model, read_config
 from tests.interop.models import random_bundle, tokenizers
 from tests.models.choices import BASELINE_SIZES, BASELINES, TRANSFORMERS
@@ -82,6 +83,8 @@ def test_a_choice_goes_out_proven_and_comes_back_or_is_refused_by_name(
 ) -> None:
     if name not in BY_ARGOS:
         monkeypatch.setattr(argos_certificate, "find_spec", _find_none)
+        for module in (argos_certificate, argos_parts):
+            monkeypatch.setattr(module, "LONGEST", 24)
     bundle, folder = bundle_of(name), tmp_path / "out"
     options = OPTIONS.get(to, ExportOptions())
     if name in REFUSED[to]:

@@ -54,11 +54,12 @@ class ArgosParts:
 
     def _line(self, line: str, beam: int) -> str:
         cut = [self.cutter.encode(sentence, out_type=str) for sentence in cut_line(line)]
-        pieces = [piece for found in self.search(cut, beam=beam) for piece in found]
+        written = self.search(cut, beam=beam, max_length=LONGEST)
+        pieces = [piece for found in written for piece in found]
         return changed(str(self.cutter.decode_pieces(pieces)))
 
     def search(
-        self, sources: Sequence[Sequence[str]], *, beam: int, max_length: int = LONGEST
+        self, sources: Sequence[Sequence[str]], *, beam: int, max_length: int
     ) -> list[list[str]]:
         """Translate pieces as the program does, but for the length that a test may ask for."""
         results = self.translator.translate_batch(
