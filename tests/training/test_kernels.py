@@ -66,6 +66,23 @@ def test_another_library_for_products_must_be_clearly_faster(
         assert found.products == taken
 
 
+@pytest.mark.parametrize(
+    ("times", "taken"),
+    [
+        ([[1.0, 1.0], [1.0, 2.5]], "fp32"),  # emulated: more rows are not tried
+        ([[1.0, 1.0], [1.0, 1.5], [1.0, 0.5]], "bf16"),
+        ([[1.0, 1.0], [1.0, 0.5], [1.0, 0.9]], "fp32"),
+    ],
+)
+def test_bf16_must_be_clearly_faster_with_as_many_rows_as_a_batch_has(
+    times: list[list[float]], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = iter(times)  # of two libraries, of few rows, of all
+    monkeypatch.setattr(module, "_seconds", lambda works, device: next(given))
+    assert choose_kernels(nn.Linear(8, 8), "auto", CPU, deterministic=False).precision == taken
+    assert next(given, None) is None
+
+
 def test_a_model_without_heads_needs_no_kernel_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_seconds", lambda works, device: [1.0 for _ in works])
     found = choose_kernels(nn.Linear(2, 2), "bf16", CPU, deterministic=False)

@@ -28,6 +28,8 @@ REMEMBERED = "32"  # products whose code oneDNN keeps
 MOST_ROWS = 4_096  # in the products that are measured
 CLEARLY = 1.1  # times that another library for products must be faster to be chosen
 WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
+HOPELESS = 2.0  # times that they may be slower with few rows for more to be tried
+FEW_ROWS = 256
 ROUNDING = 2e-6  # largest relative error of a product of 1,024 terms that still counts as float32
 
 
@@ -166,9 +168,19 @@ def _fastest_precision(
     products: Literal["highest", "medium"],
     device: torch.device,
 ) -> Literal["fp32", "bf16"]:
-    """Find whether products in bf16 are clearly faster; a processor without them emulates."""
-    kinds = (torch.float32, torch.bfloat16)
-    wide, narrow = _seconds([_Products(shapes, rows, k, products, device) for k in kinds], device)
+    """Find whether products in bf16 are clearly faster; a processor without them emulates.
+
+    That takes many times as long, so few rows are tried first.
+    """
+    wide = narrow = 0.0
+    for count in (min(rows, FEW_ROWS), rows):
+        works = [
+            _Products(shapes, count, kind, products, device)
+            for kind in (torch.float32, torch.bfloat16)
+        ]
+        wide, narrow = _seconds(works, device)
+        if narrow > HOPELESS * wide:
+            break
     return "bf16" if wide > WORTH * narrow else "fp32"
 
 
