@@ -21,15 +21,14 @@ from dragoman.nn import AttentionKernel, ChosenAttention, MultiHeadAttention, fu
 from dragoman.training.weights import HALVES, Precision
 
 LENGTHS = (16, 32, 64, 128, 256, 512)  # at which two attention kernels are compared
-ROUNDS = (2, 7)  # least and most, of which the fastest counts
+ROUNDS = (3, 7)  # least and most, of which the fastest counts
 BRIEF = 0.2  # seconds of a comparison, after which the least are enough
 ROWS = 2_048  # positions in a batch of the measurements
 REMEMBERED = "32"  # products whose code oneDNN keeps
 MOST_ROWS = 4_096  # in the products that are measured
 CLEARLY = 1.1  # times that another library for products must be faster to be chosen
 WORTH = 1.3  # times that products in bf16 must be faster than in fp32 to be chosen
-HOPELESS = 2.0  # times that they may be slower with few rows for more to be tried
-FEW_ROWS = 256
+FEW_ROWS = 512  # with which they are tried first
 ROUNDING = 2e-6  # largest relative error of a product of 1,024 terms that still counts as float32
 
 
@@ -170,17 +169,20 @@ def _fastest_precision(
 ) -> Literal["fp32", "bf16"]:
     """Find whether products in bf16 are clearly faster; a processor without them emulates.
 
-    That takes many times as long, so few rows are tried first.
+    That takes many times as long. So few rows are tried first: what takes longer with them than
+    float32 would with all of them cannot win.
     """
-    wide = narrow = 0.0
-    for count in (min(rows, FEW_ROWS), rows):
-        works = [
-            _Products(shapes, count, kind, products, device)
-            for kind in (torch.float32, torch.bfloat16)
-        ]
-        wide, narrow = _seconds(works, device)
-        if narrow > HOPELESS * wide:
-            break
+
+    def times(count: int) -> list[float]:
+        kinds = (torch.float32, torch.bfloat16)
+        works = [_Products(shapes, count, kind, products, device) for kind in kinds]
+        return _seconds(works, device)
+
+    few = min(rows, FEW_ROWS)
+    wide, narrow = times(few)
+    if narrow * few > wide * rows:
+        return "fp32"
+    wide, narrow = times(rows)
     return "bf16" if wide > WORTH * narrow else "fp32"
 
 

@@ -64,10 +64,10 @@ class InAvx512:
 
     def inputs(self, builder: Any, place: Any, part: int) -> Any:
         """Load a step of inputs into all lanes."""
-        number = load(builder, place, 4 * part, self.spread.element)
+        step = load(builder, place, 4 * part, self.spread.element)
         if self.whole:
-            number = builder.xor(number, ir.Constant(HALF, 0x80808080))
-        spread = _spread(builder, number, 16)
+            step = builder.xor(step, ir.Constant(HALF, 0x80808080))
+        spread = _spread(builder, step, 16)
         return spread if self.weights == self.spread else builder.bitcast(spread, self.weights)
 
     def grow(self, builder: Any, total: Any, inputs: Any, column: Any) -> Any:
@@ -177,8 +177,7 @@ def vectors_of(kind: str) -> Vectors | None:
     """
     target: Any = cpu_target.target_context
     _, _, features = target.codegen().magic_tuple()
-    known = {f"+{name}" for vectors in (AVX512, AVX2) for name in vectors.needed[kind]}
-    here = known.intersection(features.split(","))
+    here = features.split(",")
     for vectors in (AVX512, AVX2):
         if all(f"+{name}" in here for name in vectors.needed[kind]):
             return vectors
