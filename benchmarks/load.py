@@ -4,8 +4,9 @@
 
 Every answer is compared with the translation of its sentence alone. Throughput is a ratio: of what
 the server answers to what one process of ``Translator.translate`` does with the same sentences, in
-the same run, turn by turn. Server and clients listen at the loopback interface only and share the
-cores.
+the same run, turn by turn. A turn of the server is counted while all clients ask: not in its first
+seconds, nor while the last answers come. Server and clients listen at the loopback interface only
+and share the cores.
 """
 
 import argparse
@@ -24,6 +25,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+LEAD = 2.0  # seconds before a turn of the server counts
+
 
 @dataclass
 class Seen:
@@ -38,6 +41,12 @@ class Seen:
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+
+    def add(self, other: "Seen") -> None:
+        """Take in what was seen in another turn."""
+        self.seconds += other.seconds
+        self.wrong += other.wrong
+        self.failed += other.failed
 
 
 def main() -> None:
@@ -66,24 +75,20 @@ def main() -> None:
     rates: list[Rate] = []
     served: list[Rate] = []
     try:
-        warm = asyncio.run(load(port, asked, lines, expected, asked.warm))
+        seen = asyncio.run(load(port, asked, lines, expected, asked.warm))
         for _ in range(asked.rounds):
-            with clock(rates, os.getpid(), len(lines)):
+            with clock(rates, os.getpid()) as done:
                 translator.translate(lines, beam=asked.beam)
-            began = len(warm.seconds)
-            with clock(served, server.pid, 0):
-                seen = asyncio.run(load(port, asked, lines, expected, asked.seconds / asked.rounds))
-            warm.seconds += seen.seconds
-            warm.wrong += seen.wrong
-            warm.failed += seen.failed
-            served[-1].sentences = (len(warm.seconds) - began) * asked.texts
+                done.append(len(lines))
+            turn = turn_of(server.pid, served, port, asked, lines, expected)
+            seen.add(asyncio.run(turn))
         before = resident(server.pid)
         soak = asyncio.run(load(port, asked, lines, expected, 3600.0, requests=asked.requests))
         after = resident(server.pid)
     finally:
         server.send_signal(signal.SIGTERM)
         status = server.wait(120)
-    report(asked, warm, soak, rates, served, before, after, status)
+    report(asked, seen, soak, rates, served, before, after, status)
 
 
 @dataclass
@@ -106,11 +111,11 @@ class Rate:
 
 
 @contextmanager
-def clock(into: list[Rate], pid: int, sentences: int) -> Iterator[None]:
-    """Measure what a process does meanwhile."""
-    began, computed = time.perf_counter(), computing(pid)
-    yield
-    into.append(Rate(sentences, time.perf_counter() - began, computing(pid) - computed))
+def clock(into: list[Rate], pid: int) -> Iterator[list[int]]:
+    """Measure what a process does meanwhile; the block puts down how many sentences it did."""
+    began, computed, sentences = time.perf_counter(), computing(pid), list[int]()
+    yield sentences
+    into.append(Rate(sum(sentences), time.perf_counter() - began, computing(pid) - computed))
 
 
 def computing(pid: int) -> float:
@@ -131,6 +136,26 @@ def start(asked: argparse.Namespace) -> tuple[subprocess.Popen[str], int]:
     raise SystemExit("the server did not start")
 
 
+async def turn_of(
+    pid: int,
+    served: list[Rate],
+    port: int,
+    asked: argparse.Namespace,
+    lines: list[str],
+    expected: dict[str, str],
+) -> Seen:
+    """Load the server for its share of the time, and measure it while all clients ask."""
+    seconds = asked.seconds / asked.rounds
+    seen = Seen()
+    asking = asyncio.create_task(load(port, asked, lines, expected, LEAD + seconds, seen=seen))
+    await asyncio.sleep(LEAD)
+    with clock(served, pid) as done:
+        before = len(seen.seconds)
+        await asyncio.sleep(seconds)
+        done.append((len(seen.seconds) - before) * asked.texts)
+    return await asking
+
+
 async def load(
     port: int,
     asked: argparse.Namespace,
@@ -138,9 +163,10 @@ async def load(
     expected: dict[str, str],
     seconds: float,
     requests: int | None = None,
+    seen: Seen | None = None,
 ) -> Seen:
     """Let clients ask for sentence after sentence until the time or the requests are used up."""
-    seen = Seen()
+    seen = Seen() if seen is None else seen
     until = time.perf_counter() + seconds
     left = iter(range(requests)) if requests is not None else None
 

@@ -9,6 +9,7 @@ README.md           model card
 Nothing here can run code: JSON and safetensors only.
 """
 
+import functools
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -240,10 +241,16 @@ def library_versions() -> dict[str, str]:
     """Say which versions made a file."""
     libraries = ("torch", "numpy", "tokenizers", "safetensors", "sacrebleu")
     return {
-        "dragoman": version("dragoman"),
+        "dragoman": _version("dragoman"),
         "python": platform.python_version(),
-        **{name: version(name) for name in libraries},
+        **{name: _version(name) for name in libraries},
     }
+
+
+@functools.cache
+def _version(name: str) -> str:
+    """Look it up once; every checkpoint of a run says it."""
+    return version(name)
 
 
 def _describe(bundle: Bundle) -> dict[str, Any]:  # Any: as JSON holds it

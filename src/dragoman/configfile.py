@@ -7,6 +7,7 @@ own ``__post_init__`` finds impossible.
 
 import copy
 import difflib
+import functools
 import json
 import math
 import tomllib
@@ -71,7 +72,7 @@ def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T
     """
     try:
         # Through JSON, so that arrays may become tuples and strings paths while types stay strict.
-        return TypeAdapter(kind).validate_json(json.dumps(table, default=str))
+        return _adapter(kind).validate_json(json.dumps(table, default=str))
     except ValidationError as error:
         details = error.errors(include_url=False)
     found = [mistake for one in details for mistake in _mistakes(kind, one)]
@@ -83,6 +84,12 @@ def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T
         except ConfigError as error:
             found += [mistake for mistake in error.mistakes if mistake.problem != "is missing"]
     raise ConfigError.together(dict.fromkeys(found)).inside(file=file)
+
+
+@functools.cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    """Make what reads and writes a class; once, as it takes a third of a second for a recipe."""
+    return TypeAdapter(kind)
 
 
 def _without(table: Mapping[str, Any], places: Sequence[tuple[int | str, ...]]) -> Table:
@@ -102,7 +109,7 @@ def _without(table: Mapping[str, Any], places: Sequence[tuple[int | str, ...]]) 
 
 def write_record(value: object) -> Table:
     """Turn a record back into a table that ``read_record`` accepts; keys at None are left out."""
-    table = cast("Table", TypeAdapter(type(value)).dump_python(value, mode="json"))
+    table = cast("Table", _adapter(type(value)).dump_python(value, mode="json"))
     return _without_none(table)
 
 

@@ -131,11 +131,11 @@ def with_text(project: Path, name: str) -> Path:
 
 
 def test_the_commands_of_a_recipe_work_in_two_processes(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    warm: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = with_text(project, "en-de-base")
     done = subprocess.run(
-        torchrun(2, "dragoman", *command(path, "train"), *SETTINGS),
+        torchrun(warm, 2, "dragoman", *command(path, "train"), *SETTINGS),
         cwd=project,
         env=environment(),
         capture_output=True,

@@ -51,10 +51,17 @@ def recipe_file(folder: Path, name: str, *settings: str) -> Path:
     return path
 
 
-def torchrun(processes: int, *arguments: str | Path) -> list[str]:
+def torchrun(warm: Path, processes: int, *arguments: str | Path) -> list[str]:
     """Make the command; ``--`` keeps ``--run`` from being taken for an option of torchrun."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return [*command, "--nproc-per-node", str(processes), "-m", "--", *map(str, arguments)]
+    return [
+        str(warm / "torchrun"),
+        "--standalone",
+        "--nproc-per-node",
+        str(processes),
+        "-m",
+        "--",
+        *map(str, arguments),
+    ]
 
 
 def environment() -> dict[str, str]:
@@ -62,9 +69,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", **only}
 
 
-def launch(processes: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def launch(warm: Path, processes: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        torchrun(processes, *arguments),
+        torchrun(warm, processes, *arguments),
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -110,7 +117,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def two(alone: Path) -> Path:
+def two(alone: Path, warm: Path) -> Path:
     """Runs of two processes, all made by one launch."""
     folder = alone
     half = f"training.stop_after={STOP}"
@@ -137,7 +144,7 @@ def two(alone: Path) -> Path:
     add("two-1", ACCUMULATE[1])  # finished
     listed = folder / "runs.json"
     listed.write_text(json.dumps(runs), encoding="utf-8")
-    done = launch(2, "tests.run.processes", "together", listed)
+    done = launch(warm, 2, "tests.run.processes", "together", listed)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -158,14 +165,14 @@ def test_batches_dealt_out_whole_meet_the_dropout_of_one_process(two: Path) -> N
     assert_same(two / "two-dropout", two / "dropout")
 
 
-def test_three_processes_make_the_updates_of_one(alone: Path) -> None:
+def test_three_processes_make_the_updates_of_one(alone: Path, warm: Path) -> None:
     runs = [
         (str(recipe_file(alone, f"three-{name}", *settings)), str(alone / f"three-{name}"))
         for name, settings in {"1": (ACCUMULATE[1],), "2": (ACCUMULATE[2], SPLIT)}.items()
     ]
     listed = alone / "three.json"
     listed.write_text(json.dumps(runs), encoding="utf-8")
-    done = launch(3, "tests.run.processes", "together", listed)
+    done = launch(warm, 3, "tests.run.processes", "together", listed)
     assert done.returncode == 0, done.stderr
     for accumulate in ACCUMULATE:
         assert_same(alone / f"three-{accumulate}", alone / f"straight-{accumulate}")
@@ -226,11 +233,11 @@ def test_an_error_of_the_first_process_is_said_once(two: Path) -> None:
     assert second == "LeaderFailed: "
 
 
-def test_sigterm_to_torchrun_saves_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_sigterm_to_torchrun_saves_and_the_run_goes_on(warm: Path, tmp_path: Path) -> None:
     long = ("training.steps=100000", "training.checkpoint_every=50000")
     recipe, run = recipe_file(tmp_path, "long", *long), tmp_path / "run"
     with subprocess.Popen(
-        torchrun(2, "dragoman", "train", recipe, "--run", run),
+        torchrun(warm, 2, "dragoman", "train", recipe, "--run", run),
         cwd=ROOT,
         env=environment(),
         stderr=subprocess.PIPE,
@@ -256,18 +263,20 @@ def test_sigterm_to_torchrun_saves_and_the_run_goes_on(tmp_path: Path) -> None:
     assert [event.step for event in more if isinstance(event, Started)] == [step]
 
 
-def faulty(folder: Path, fault: str, *settings: str) -> tuple[str, float]:
+def faulty(warm: Path, folder: Path, fault: str, *settings: str) -> tuple[str, float]:
     """Run with a fault in process 2; give standard error and the seconds until all had ended."""
     begun = time.monotonic()
     recipe = recipe_file(folder, fault, *settings)
     arguments = ("tests.run.processes", fault, "train", recipe, "--run", folder / "run")
-    done = launch(2, *arguments)
+    done = launch(warm, 2, *arguments)
     assert done.returncode != 0
     return done.stderr, time.monotonic() - begun
 
 
-def test_a_process_that_raises_in_step_3_ends_all_with_its_traceback(tmp_path: Path) -> None:
-    said, seconds = faulty(tmp_path, "raises")
+def test_a_process_that_raises_in_step_3_ends_all_with_its_traceback(
+    warm: Path, tmp_path: Path
+) -> None:
+    said, seconds = faulty(warm, tmp_path, "raises")
     assert seconds < 60  # far less than the 600 s for which one waits for another
     assert "in odd_sentence" in said
     summary = said.partition("Root Cause")[2]
@@ -276,14 +285,14 @@ def test_a_process_that_raises_in_step_3_ends_all_with_its_traceback(tmp_path: P
     assert "step       3 " not in said
 
 
-def test_a_process_that_hangs_is_named_and_all_end_in_time(tmp_path: Path) -> None:
-    said, seconds = faulty(tmp_path, "hangs", "training.process_timeout=3")
+def test_a_process_that_hangs_is_named_and_all_end_in_time(warm: Path, tmp_path: Path) -> None:
+    said, seconds = faulty(warm, tmp_path, "hangs", "training.process_timeout=3")
     assert seconds < 60  # it sleeps for 300 s
     assert "process 2 was killed or hangs (limit 3 s)" in said
 
 
-def test_an_over_long_pair_that_only_one_process_sees_ends_all(tmp_path: Path) -> None:
-    said, seconds = faulty(tmp_path, "over-long")
+def test_an_over_long_pair_that_only_one_process_sees_ends_all(warm: Path, tmp_path: Path) -> None:
+    said, seconds = faulty(warm, tmp_path, "over-long")
     assert seconds < 60
     own = [line for line in said.splitlines() if line.startswith(f"error: {tmp_path}")]
     assert len(own) == 1

@@ -304,7 +304,7 @@ def test_other_tasks_refuse_several_corpora_at_their_place() -> None:
         parse_recipe({"data": {"train": ["a.tsv", "b.tsv"]}, "model": model})
 
 
-def test_two_processes_learn_from_several_corpora_as_one_does(tmp_path: Path) -> None:
+def test_two_processes_learn_from_several_corpora_as_one_does(warm: Path, tmp_path: Path) -> None:
     settings = (
         "training.steps=6",
         "training.accumulate=1",
@@ -322,6 +322,6 @@ def test_two_processes_learn_from_several_corpora_as_one_does(tmp_path: Path) ->
     listed = tmp_path / "runs.json"
     runs = [(str(tmp_path / "r.toml"), str(tmp_path / "two"))]
     listed.write_text(json.dumps(runs), "utf-8")
-    done = launch(2, "tests.run.processes", "together", listed)
+    done = launch(warm, 2, "tests.run.processes", "together", listed)
     assert done.returncode == 0, done.stderr
     assert_same(tmp_path / "two", tmp_path / "one")

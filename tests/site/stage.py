@@ -1,5 +1,6 @@
 """What the commands of a page find where they run: small files and models under its names."""
 
+import functools
 import gzip
 import re
 import shutil
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import dragoman
-from dragoman.data import sample_corpus
+from dragoman.data import SampleCorpus, sample_corpus
 from tests.site.pages import ROOT, blocks, shell_blocks
 
 TERMS = "Hund\tdog\nKatze\tcat\n"
@@ -69,6 +70,20 @@ TREES = [
     "( (S (NP-SBJ (PRP it)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .)) )",
 ]
 SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
+_SETTINGS = ("training.steps=6", "training.batch_tokens=1024", "training.checkpoint_every=3")
+_SETTINGS += ("training.log_every=3", "validation.every=3", "training.warmup=2")
+
+
+def cut_down(arguments: list[str]) -> list[str]:
+    """Make a training a matter of seconds; other commands stay as they are."""
+    if arguments[:1] == ["compare"] and "--minutes" in arguments:
+        place = arguments.index("--minutes") + 1
+        return [*arguments[:place], "0.01", *arguments[place + 1 :]]
+    if arguments[:1] not in (["train"], ["verify-resume"]) or "--help" in arguments:
+        return arguments
+    settings = _SETTINGS if "--from" in arguments else (*_SETTINGS, *SHAPE)
+    few = ["--updates", "4", "--stop-at", "2"] if arguments[0] == "verify-resume" else []
+    return [*arguments, *few, *(word for each in settings for word in ("--set", each))]
 
 
 def train_model(folder: Path) -> Path:
@@ -84,9 +99,14 @@ def train_model(folder: Path) -> Path:
     return folder / "run"
 
 
+@functools.cache
+def _corpus() -> SampleCorpus:
+    return sample_corpus()
+
+
 def write_texts(folder: Path) -> None:
     """Write parallel text in several languages, some of them made up from the others' letters."""
-    corpus = sample_corpus()
+    corpus = _corpus()
     pairs = {"train": corpus.train[:600], "dev": corpus.validation[:40], "test": corpus.test[:40]}
     pairs |= {"medical": corpus.train[600:800], "medical-test": corpus.test[40:60]}
     pairs |= {"news": corpus.test[60:66], "a": corpus.test[70:76], "mine": corpus.train[:200]}
@@ -190,7 +210,7 @@ def _scaled(recipe: str) -> str:
 
 def _write_other_corpora(folder: Path) -> None:
     """Write what the recipes of the repository learn from, a little of each."""
-    english = [pair[1] for pair in sample_corpus().train[:300]]
+    english = [pair[1] for pair in _corpus().train[:300]]
     labelled = [f"{line}\t{'pos' if len(line) % 2 else 'neg'}" for line in english]
     for part in ("train", "validation", "test"):
         write_lines(folder / f"data/polarity/{part}.tsv", labelled)
@@ -205,7 +225,7 @@ def _write_other_corpora(folder: Path) -> None:
 
 def _write_public_data(folder: Path) -> None:
     """Write, where recipes and ``recipes/prepare.py`` look for public text, a little of our own."""
-    corpus, beside = sample_corpus(), folder.parent / "shared/data"
+    corpus, beside = _corpus(), folder.parent / "shared/data"
     parts = {"train": corpus.train[:300], "val": corpus.validation[:8], "test": corpus.test[:8]}
     parts |= {"dev": parts["val"], "validation": parts["val"], "test_2016_flickr": parts["test"]}
     for part, pairs in parts.items():

@@ -18,7 +18,6 @@ import pytest
 from tests.site.command_line import commands, faults
 from tests.site.pages import Block, blocks, name_of, pages, shell_blocks
 from tests.site.stage import set_stage, train_model
-from tests.site.warm import WarmCommand
 
 ELSEWHERE = {  # programs that no block runs here
     "make": "tests/run/test_quickstart.py runs the quickstart, and make test runs this",
@@ -40,6 +39,7 @@ SMALLER = {  # sizes in the commands, and what they are here
     "--sentences 200 --passes 3": "--sentences 2 --passes 1",
     "--sentences 120 --passes 2": "--sentences 2 --passes 1",
 }
+CHANGED_BY = "tests.site.stage:cut_down"
 SECONDS = 300  # for one block
 
 
@@ -58,13 +58,11 @@ NOT_RUN = [block for block in all_blocks() if reason(block)]
 
 
 @pytest.fixture(scope="session")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("warm")
-    head = folder / "head"  # reads to the end, so that only a fault ends what writes to it
+def programs(warm: Path) -> Path:
+    head = warm / "head"  # reads to the end, so that only a fault ends what writes to it
     head.write_text(f'#!/bin/sh\n{shutil.which("head")} "$@"\ncat > /dev/null\n')
     head.chmod(0o755)
-    with WarmCommand(folder):
-        yield folder
+    return warm
 
 
 @pytest.fixture(scope="session")
@@ -75,7 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_the_shell_blocks_of_a_page_run(
-    page: Path, tmp_path: Path, warm: Path, model: Path
+    page: Path, tmp_path: Path, programs: Path, model: Path
 ) -> None:
     folder = tmp_path / "repository"
     set_stage(page, folder, model)
@@ -89,10 +87,10 @@ def test_the_shell_blocks_of_a_page_run(
                 text = text.replace(size, less)
             text = text.replace("dragoman serve", f"dragoman serve --port {ports[-1]}")
             if block.mark == "keeps running":
-                running.enter_context(kept_running(block, text, folder, warm, ports[-1]))
+                running.enter_context(kept_running(block, text, folder, programs, ports[-1]))
                 ports.append(free_port())
             else:
-                started = start(text, folder, warm)
+                started = start(text, folder, programs)
                 output = started.communicate(timeout=SECONDS)[0].decode(errors="replace")
                 assert started.returncode == 0, f"{block.place}:\n{text}\n\n{output}"
 
@@ -103,13 +101,13 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-def start(text: str, folder: Path, warm: Path) -> subprocess.Popen[bytes]:
+def start(text: str, folder: Path, programs: Path) -> subprocess.Popen[bytes]:
     """Start a shell; any command that fails ends it, and what is said goes into one stream."""
-    path = f"{warm}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", text],
         cwd=folder,
-        env={**os.environ, "PATH": path, "TERM": "dumb"},
+        env={**os.environ, "PATH": path, "TERM": "dumb", "CHANGED_BY": CHANGED_BY},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -118,9 +116,11 @@ def start(text: str, folder: Path, warm: Path) -> subprocess.Popen[bytes]:
 
 
 @contextmanager
-def kept_running(block: Block, text: str, folder: Path, warm: Path, port: int) -> Iterator[None]:
+def kept_running(
+    block: Block, text: str, folder: Path, programs: Path, port: int
+) -> Iterator[None]:
     """Serve while the blocks below run; Ctrl-C must end it with status 0."""
-    server = start(text, folder, warm)
+    server = start(text, folder, programs)
     try:
         deadline = time.monotonic() + 60
         while True:

@@ -29,10 +29,10 @@ Weights = tuple[dict[str, Tensor], Tensor]
 
 
 def launch(
-    name: str, folder: Path, processes: int, *, timeout_seconds: float = 60
+    warm: Path, name: str, folder: Path, processes: int, *, timeout_seconds: float = 60
 ) -> subprocess.CompletedProcess[str]:
     """Run a function of processes.py under torchrun, on the loopback interface only."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [str(warm / "torchrun"), "--standalone"]
     command += ["--nproc-per-node", str(processes), "-m", "tests.training.processes"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if sys.platform == "linux":
@@ -80,10 +80,12 @@ def expected() -> Weights:
 
 
 @pytest.fixture(scope="module", params=[2, 3])
-def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, warm: Path
+) -> Path:
     """A folder in which 2 or 3 processes talked, trained in both ways, and saved."""
     folder = tmp_path_factory.mktemp(f"processes-{request.param}")
-    done = launch("all", folder, request.param)
+    done = launch(warm, "all", folder, request.param)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -108,8 +110,10 @@ def test_one_process_goes_on_from_what_several_saved(finished: Path, expected: W
 
 
 @pytest.mark.parametrize("finished", [2], indirect=True)
-def test_three_processes_go_on_from_what_two_saved(finished: Path, expected: Weights) -> None:
-    done = launch("resumed", finished, 3)
+def test_three_processes_go_on_from_what_two_saved(
+    finished: Path, expected: Weights, warm: Path
+) -> None:
+    done = launch(warm, "resumed", finished, 3)
     assert done.returncode == 0, done.stderr
     assert_same(load_file(finished / "resumed"), expected[0])
 
@@ -134,9 +138,9 @@ def test_each_process_saves_only_its_rows(finished: Path) -> None:
         assert kept < whole / size * 1.15
 
 
-def test_a_process_that_raises_ends_all_with_its_traceback(tmp_path: Path) -> None:
+def test_a_process_that_raises_ends_all_with_its_traceback(warm: Path, tmp_path: Path) -> None:
     start = time.monotonic()
-    done = launch("raises", tmp_path, 2)
+    done = launch(warm, "raises", tmp_path, 2)
     assert done.returncode != 0
     assert time.monotonic() - start < 30  # far less than the 60 s for which one waits for another
     assert "in odd_sentence" in done.stderr
@@ -145,9 +149,11 @@ def test_a_process_that_raises_ends_all_with_its_traceback(tmp_path: Path) -> No
     assert "ValueError: odd sentence" in summary
 
 
-def test_a_process_that_hangs_is_named_by_the_others_which_end_in_time(tmp_path: Path) -> None:
+def test_a_process_that_hangs_is_named_by_the_others_which_end_in_time(
+    warm: Path, tmp_path: Path
+) -> None:
     start = time.monotonic()
-    done = launch("hangs", tmp_path, 3, timeout_seconds=3)
+    done = launch(warm, "hangs", tmp_path, 3, timeout_seconds=3)
     assert done.returncode != 0
     assert time.monotonic() - start < 30  # it sleeps for 300 s
     assert (  # process 3 says the same
@@ -156,9 +162,9 @@ def test_a_process_that_hangs_is_named_by_the_others_which_end_in_time(tmp_path:
     ) in done.stderr
 
 
-def test_a_process_that_is_killed_ends_all(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_ends_all(warm: Path, tmp_path: Path) -> None:
     start = time.monotonic()
-    done = launch("killed", tmp_path, 2)
+    done = launch(warm, "killed", tmp_path, 2)
     assert done.returncode != 0
     assert time.monotonic() - start < 30
     assert "Signal 9" in done.stderr

@@ -10,7 +10,9 @@ import torch
 from dragoman.bundle import library_versions
 from dragoman.decoding import engines_here
 
-_SIZE = 1024  # of the square matrices whose product is timed
+_SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)  # of square matrices whose product is timed
+_LONG = 0.005  # seconds of a product that the time to start it does not matter to
+_FOR = 0.25  # seconds
 _EXTRAS = {  # library: the extra that installs it, and what it is for
     "numba": ("fast", "translate --engine fused, --dtype int8"),
     "ctranslate2": ("ct2", "translate --engine ctranslate2, import and export of CTranslate2"),
@@ -81,14 +83,22 @@ def _speeds() -> dict[str, str]:
 
 
 def _gigaflops(dtype: torch.dtype, device: str) -> float:
-    """Time products of two square matrices for about a quarter of a second."""
-    left, right = torch.randn(2, _SIZE, _SIZE, device=device).to(dtype)
-    (left @ right).sum().item()  # the first product also loads the library
+    """Time products of two square matrices, the smallest that take long enough."""
+    for size in _SIZES:
+        left, right = torch.randn(2, size, size, device=device).to(dtype)
+        _products(left, right, 0.0)  # the first product also loads the library
+        if _products(left, right, 0.0) > _LONG or size == _SIZES[-1]:
+            return 2 * size**3 / _products(left, right, _FOR) / 1e9
+    raise AssertionError
+
+
+def _products(left: torch.Tensor, right: torch.Tensor, least: float) -> float:
+    """Multiply until a time has passed, once at least; give the seconds of one product."""
     count, start = 0, time.perf_counter()
-    while time.perf_counter() - start < 0.25:
+    while not count or time.perf_counter() - start < least:
         (left @ right)[0, 0].item()
         count += 1
-    return 2 * _SIZE**3 * count / (time.perf_counter() - start) / 1e9
+    return (time.perf_counter() - start) / count
 
 
 def _optional() -> dict[str, str]:

@@ -5,6 +5,7 @@ sentence, slow at a thousand a second. So the words that are common in texts it 
 from the head of the corpus, tell which texts are beyond doubt: it is asked about the others only.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -43,8 +44,13 @@ def load_identifier() -> Identifier:
     except ImportError:
         raise MissingExtraError("wrong-language", "language") from None
     library = cast("Any", langid)
-    model = library.LanguageIdentifier.from_model_file(library.MODEL_FILE, norm_probs=True)
-    return cast("Identifier", model.rank)
+    return _load(library.LanguageIdentifier.from_model_file, library.MODEL_FILE)
+
+
+@functools.cache
+def _load(read: Callable[..., Any], file: str) -> Identifier:  # Any: it has no types
+    """Unpack the model once, as it takes most of a second."""
+    return cast("Identifier", read(file, norm_probs=True).rank)
 
 
 @dataclass(frozen=True, slots=True)

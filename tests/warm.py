@@ -1,24 +1,30 @@
 """The command line in a process that has imported everything: a fork runs each command at once.
 
-Importing takes ten times as long as what a command does with little data. ``WarmCommand`` writes
+Importing takes ten times as long as what a command does with little data. ``WarmPrograms`` writes
 programs ``dragoman``, ``python`` and ``torchrun`` that hand their arguments, folder, environment
-and streams to the process here; what these start comes here too. Whatever trains is cut down to a
-few updates of a small model, beside what its command asks for.
+and streams to the process here; what these start comes here too. A program and what it runs end
+together, whichever is killed. What a command is asked can be changed by a function that the
+variable ``CHANGED_BY`` names, such as ``package.module:function``, from arguments to arguments.
+
+All of them hash text alike; a test for which that matters starts processes of its own.
 """
 
 import atexit
 import io
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _CLIENT = """#!{python} -SE
 import json, os, signal, socket, sys
 link = socket.socket(socket.AF_UNIX)
@@ -30,27 +36,14 @@ number = int.from_bytes(link.recv(4), "big")
 for each in (signal.SIGINT, signal.SIGTERM):
     signal.signal(each, lambda which, _: os.kill(number, which))
 status = link.recv(1)
-sys.exit(status[0] if status else "the process of the command was lost")
+if not status:
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(status[0])
 """
 PROGRAMS = ("dragoman", "python", "torchrun")
-_SETTINGS = ("training.steps=6", "training.batch_tokens=1024", "training.checkpoint_every=3")
-_SETTINGS += ("training.log_every=3", "validation.every=3", "training.warmup=2")
-_SHAPE = ("model.layers=1", "model.d_model=32", "model.heads=2", "model.d_ff=64")
 
 
-def cut_down(arguments: list[str]) -> list[str]:
-    """Make a training a matter of seconds; other commands stay as they are."""
-    if arguments[:1] == ["compare"] and "--minutes" in arguments:
-        place = arguments.index("--minutes") + 1
-        return [*arguments[:place], "0.01", *arguments[place + 1 :]]
-    if arguments[:1] not in (["train"], ["verify-resume"]) or "--help" in arguments:
-        return arguments
-    settings = _SETTINGS if "--from" in arguments else (*_SETTINGS, *_SHAPE)
-    few = ["--updates", "4", "--stop-at", "2"] if arguments[0] == "verify-resume" else []
-    return [*arguments, *few, *(word for each in settings for word in ("--set", each))]
-
-
-class WarmCommand:
+class WarmPrograms:
     """Start the process, and write the programs that ask it.
 
     Args:
@@ -60,7 +53,7 @@ class WarmCommand:
     def __init__(self, folder: Path) -> None:
         address = folder / "socket"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.site.warm", str(address)], cwd=ROOT
+            [sys.executable, "-m", "tests.warm", str(address)], cwd=ROOT
         )
         for name in PROGRAMS:
             client = _CLIENT.format(python=sys.executable, address=str(address), name=name)
@@ -72,7 +65,7 @@ class WarmCommand:
             assert time.monotonic() < deadline, "the process that runs the commands does not start"
             time.sleep(0.02)
 
-    def __enter__(self) -> "WarmCommand":
+    def __enter__(self) -> "WarmPrograms":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,8 +83,12 @@ def serve(address: str) -> None:
     import dragoman.run
     import dragoman.serving.app
     import dragoman.translator  # noqa: F401  # as above
+    from dragoman.bundle import library_versions
     from dragoman.cli.main import main  # noqa: F401  # as above
+    from dragoman.recipe import read_recipe, recipe_toml
 
+    recipe_toml(read_recipe(ROOT / "recipes/digits.toml"))  # each would find out how to read one
+    library_versions()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none is left as a zombie
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address + ".new")
@@ -124,6 +121,7 @@ def _run(link: socket.socket, programs: Path) -> None:
     os.environ.update(environment)
     os.chdir(folder)
     link.sendall(os.getpid().to_bytes(4, "big"))
+    threading.Thread(target=_end_with, args=(link,), daemon=True).start()
     try:
         status = _work(program, arguments, programs)
     except SystemExit as end:
@@ -135,6 +133,12 @@ def _run(link: socket.socket, programs: Path) -> None:
     sys.stderr.flush()
     link.sendall(bytes([status]))
     os._exit(0)
+
+
+def _end_with(link: socket.socket) -> None:
+    """End this process with the program that asked for it."""
+    link.recv(1)
+    os._exit(1)
 
 
 def _work(program: str, arguments: list[str], programs: Path) -> int:
@@ -149,8 +153,9 @@ def _work(program: str, arguments: list[str], programs: Path) -> int:
     if program == "python" and arguments[:2] == ["-m", "dragoman"]:
         program, arguments = "dragoman", arguments[2:]
     if program == "dragoman":
-        if not os.environ.setdefault("CUT_DOWN", ""):  # else whoever started this was
-            arguments, os.environ["CUT_DOWN"] = cut_down(arguments), "1"
+        if name := os.environ.pop("CHANGED_BY", ""):  # not what this command starts
+            change: Callable[[list[str]], list[str]] = pkgutil.resolve_name(name)
+            arguments = change(arguments)
         sys.argv = ["dragoman", *arguments]
         return main(arguments)
     if program == "torchrun":
