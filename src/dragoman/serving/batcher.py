@@ -74,7 +74,10 @@ class _Held(Generic[Item, Result]):
     def __init__(self, jobs: Sequence[_Job[Item, Result]]) -> None:
         self._jobs, self._results = jobs, deque[tuple[int, Result]]()
         self._until = time.monotonic() + HELD_SECONDS
-        self.waiter: Waiter[Result] = Waiter(self._wants, self._take)
+        self._gone: list[Future[Result]] = []
+        for job in jobs:
+            job.done.add_done_callback(self._settled)
+        self.waiter: Waiter[Result] = Waiter(self._wants, self._take, self._count_gone)
 
     def give(self) -> None:
         """Give them to who waits for them."""
@@ -83,11 +86,18 @@ class _Held(Generic[Item, Result]):
                 place, result = self._results.popleft()
                 self._jobs[place].answer(result)
 
-    def _wants(self, place: int) -> bool:  # is asked all the time
+    def _wants(self, place: int) -> bool:
+        return not self._jobs[place].done.cancelled()
+
+    def _count_gone(self) -> int:  # is asked all the time
         if self._results and time.monotonic() >= self._until:
             self.give()
             self._until = time.monotonic() + HELD_SECONDS
-        return not self._jobs[place].done.cancelled()
+        return len(self._gone)
+
+    def _settled(self, done: Future[Result]) -> None:
+        if done.cancelled():
+            self._gone.append(done)
 
     def _take(self, place: int, result: Result) -> None:
         self._results.append((place, result))

@@ -41,7 +41,7 @@ class Settling:
         waiter = self._waiter
         if waiter is None:
             return None
-        return Waiter(lambda place: waiter.wants(self._places[place][0]), self._take)
+        return Waiter(lambda place: waiter.wants(self._places[place][0]), self._take, waiter.gone)
 
     def all(self, found: Sequence[Found]) -> list[Translation]:
         """Give the translations of all texts, by what was found of all parts."""

@@ -14,15 +14,15 @@ class Room:
 
     def __init__(self) -> None:
         self._held: dict[str, Tensor] = {}
-        self._views: dict[tuple[str, int, int], tuple[Tensor, Any]] = {}
+        self._views: dict[tuple[str, int, int, torch.dtype], tuple[Tensor, Any]] = {}
 
     def get(self, name: str, rows: int, width: int, dtype: torch.dtype) -> tuple[Tensor, Any]:
         """Give a buffer (rows, width) as a tensor and as an array of the same memory.
 
         What it held before is kept as far as the width stays the same and the memory suffices.
         """
-        known = self._views.get((name, rows, width))
-        if known is not None and known[0].dtype == dtype:
+        known = self._views.get((name, rows, width, dtype))
+        if known is not None:
             return known
         held = self._held.get(name)
         if held is None or held.dtype != dtype or held.numel() < rows * width:
@@ -32,8 +32,8 @@ class Room:
         if len(self._views) > MOST_VIEWS:
             self._views = {}
         view = held[: rows * width].view(rows, width)
-        self._views[name, rows, width] = view, as_array(view)
-        return self._views[name, rows, width]
+        self._views[name, rows, width, dtype] = view, as_array(view)
+        return self._views[name, rows, width, dtype]
 
 
 def as_array(tensor: Tensor) -> Any:

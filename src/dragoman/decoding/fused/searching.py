@@ -14,7 +14,7 @@ from dragoman.decoding.fused.selecting import advance
 from dragoman.decoding.fused.session import FusedSession
 from dragoman.decoding.hypothesis import Hypothesis, Symbols
 from dragoman.decoding.settings import BeamSearch
-from dragoman.decoding.waiting import Waiter
+from dragoman.decoding.waiting import Asked, Waiter
 from dragoman.errors import ModelError
 
 
@@ -28,7 +28,7 @@ def is_plain(config: BeamSearch) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Leaf:
     score: float
     step: int  # from 1
@@ -85,7 +85,7 @@ class _Search:
         waiter: Waiter[list[Hypothesis]] | None,
     ) -> None:
         self.session, self.config, self.symbols = session, config, symbols
-        self.waiter = waiter
+        self.waiter, self.asked = waiter, Asked(waiter)
         self.final = config.final_score
         self.most = 1 if config.beam == 1 else 2 * config.beam
         self.step = 0
@@ -111,11 +111,11 @@ class _Search:
                 found[sentence.number] = traced
                 if self.waiter is not None:
                     self.waiter.take(sentence.number, traced)
-            if self.waiter is not None:
+            if gone := self.asked.gone([sentence.number for sentence in sentences]):
                 done += [
                     s
                     for s, sentence in enumerate(sentences)
-                    if s not in done and not self.waiter.wants(sentence.number)
+                    if s not in done and sentence.number in gone
                 ]
             if done:
                 kept = np.ones(len(sentences), bool)
@@ -125,7 +125,7 @@ class _Search:
             parents, chosen, growth, totals = opened
             rows, ids = parents.reshape(-1), chosen.reshape(-1)
             self.history.append((rows, ids, growth.reshape(-1)))
-            if sentences and not np.array_equal(rows, np.arange(len(values))):
+            if sentences and (done or self.config.beam > 1):  # or each row goes on as itself
                 self.session.keep(rows)
         return found
 
