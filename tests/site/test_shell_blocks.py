@@ -29,6 +29,7 @@ SMALLER = {  # sizes in the commands, and what they are here
     "--nnodes 2": "--nnodes 1",
     "first:29500": "localhost:0",
     "training.steps=3000": "training.steps=4",
+    "seeds = [1, 2, 3]": "seeds = [1]",
     "--n 256 --d 256 --k 9": "--n 8 --d 16 --k 9 --longest 16",
     "--n 128 --d 256 --k 9 --batch 32 --longest 1024": "--n 8 --d 16 --k 9 --batch 2 --longest 16",
     "--seconds 120 --rounds 6 --requests 10000": "--seconds 1 --rounds 1 --requests 100 --warm 0.1",
