@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,9 @@ def _run(link: socket.socket, programs: Path) -> None:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
             sys.stderr.write(f"{end.code}\n")
+    except Exception:  # as Python ends a program
+        traceback.print_exc()
+        status = 1
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -187,3 +187,34 @@ def test_few_sources_of_different_lengths_are_one_batch_of_a_shared_engine(
     rows.clear()
     decode(engine, given * 2, config, special, batch_tokens=64)  # 94 pieces are cut in any case
     assert len(rows) > 1
+
+
+@pytest.mark.parametrize(
+    ("lengths", "workers", "expected"),
+    [
+        ([3] * 10, 2, [5, 5]),
+        ([19, *[2] * 9], 2, [3, 7]),  # 20 + 3 + 3 pieces with end symbols, and 7 x 3
+        ([3] * 5, 3, [2, 3]),
+        ([3] * 3, 2, [3]),
+        ([3] * 2, 1, [2]),
+        ([3], 2, [1]),
+        ([], 2, []),
+    ],
+)
+def test_what_fits_into_one_batch_is_cut_so_that_each_worker_has_some(
+    lengths: list[int], workers: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = tiny_bundle()
+    engine = FusedEngine.of(encoder_decoder(bundle), "float32", workers=workers)
+    search, rows = engine.search, list[int]()
+
+    def counted(sources: Sequence[Sequence[int]], *others: Any, **wishes: Any) -> Any:
+        rows.append(len(sources))
+        return search(sources, *others, **wishes)
+
+    monkeypatch.setattr(engine, "search", counted)
+    given = [[5] * length for length in lengths]
+    special = bundle.target_tokenizer.special
+    found = decode(engine, given, BeamSearch(beam=1, max_length=3), special)
+    assert sorted(rows) == expected
+    assert found == decode(engine, given, BeamSearch(beam=1, max_length=3), special, batch_tokens=1)

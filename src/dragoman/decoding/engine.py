@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +21,8 @@ from dragoman.models import SequenceToSequence
 from dragoman.tokenization import SpecialIds
 
 Found = list[Hypothesis] | NoRoom
+
+FEWEST = 2  # sources for each worker: one alone takes nearly as long as both together
 
 
 def decode(
@@ -105,7 +108,7 @@ def decode(
             settle(row, prefix_too_long(prefix, limit) or too_long or answer)
 
     tokens = min(batch_tokens, engine.batch_tokens or batch_tokens)
-    batches = _batches(sources, demands, config.beam, tokens, whole=engine.shared)
+    batches = _batches(sources, demands, config.beam, tokens, engine)
     _run(search, list(batches), engine.workers)
     return [BrokenOff() if each is None else each for each in found]
 
@@ -115,22 +118,40 @@ def _batches(
     demands: Sequence[Demand | None],
     beam: int,
     tokens: int,
-    *,
-    whole: bool,
+    engine: Engine,
 ) -> Iterator[list[int]]:
     """Batch sources by length; those of which something is required apart, as beams are wider.
 
-    Few sources may be left ``whole``: one batch, whatever their lengths.
+    What fits into one batch is one if the engine is shared, whatever the lengths, and is otherwise
+    cut so that each worker has some of it.
     """
     free = [row for row, demand in enumerate(demands) if demand is None]
     bound = [row for row, demand in enumerate(demands) if demand is not None]
     widest = max((widened(beam, demand) for demand in demands if demand is not None), default=beam)
     for rows, budget in ((free, tokens), (bound, tokens * beam // widest)):
+        if not rows:
+            continue
         lengths = np.array([len(sources[row]) + 1 for row in rows])
-        if whole and lengths.sum() <= budget:
-            budget = len(rows) * int(lengths.max(initial=0))
-        for group in group_by_length(lengths, budget):
+        if engine.shared and lengths.sum() <= budget:
+            groups = [np.arange(len(rows))]
+        elif len(rows) * lengths.max() <= budget:
+            groups = _shares(lengths, max(1, min(engine.workers, len(rows) // FEWEST)))
+        else:
+            groups = group_by_length(lengths, budget)
+        for group in groups:
             yield [rows[int(place)] for place in group]
+
+
+def _shares(lengths: Any, parts: int) -> list[Any]:
+    """Cut places into parts of neighbours in length, longest first, each with about as many pieces.
+
+    Returns:
+        Places of each part; fewer parts where a source is longer than one.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    before = lengths[order].cumsum() - lengths[order]
+    share = before * parts // lengths.sum()  # from 0
+    return [group for part in range(parts) if (group := order[share == part]).size]
 
 
 def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], workers: int) -> None:
