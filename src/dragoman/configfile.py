@@ -88,7 +88,7 @@ def read_record(kind: type[T], table: Mapping[str, Any], *, file: str = "") -> T
 
 @functools.cache
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Make what reads and writes a class; once, as it takes a third of a second for a recipe."""
+    """Make what reads and writes a class; once, as a run writes many records."""
     return TypeAdapter(kind)
 
 

@@ -223,7 +223,7 @@ def _done(
     """Say which sentences cannot get better, have exhausted patience, or are not waited for."""
     bests = opened.totals.amax(dim=1) if opened.totals.size(1) else opened.totals
     done: dict[int, Stop] = {}
-    final, gone = config.final_score, asked.gone([sentence.number for sentence in sentences])
+    final, gone = config.final_score, asked.gone(sentence.number for sentence in sentences)
     for s, (sentence, best) in enumerate(zip(sentences, items(bests), strict=True)):
         stop = _stop(sentence, best, step, config, final)
         if stop is None and sentence.number in gone:

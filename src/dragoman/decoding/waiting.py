@@ -1,6 +1,6 @@
 """Who waits for the sentences of a search: told of each once it is done, and free to go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, TypeVar
@@ -44,7 +44,7 @@ class Asked(Generic[T_contra]):
     def __init__(self, waiter: Waiter[T_contra] | None) -> None:
         self._waiter, self._gone = waiter, -1
 
-    def gone(self, places: Sequence[int]) -> set[int]:
+    def gone(self, places: Iterable[int]) -> set[int]:
         """Say which of the results still sought are no longer waited for; once in each step."""
         waiter = self._waiter
         if waiter is None or (gone := waiter.gone()) == self._gone:

@@ -10,7 +10,7 @@ import torch
 from dragoman.bundle import library_versions
 from dragoman.decoding import engines_here
 
-_SIZES = (128, 256, 512, 1024, 2048, 4096, 8192)  # of square matrices whose product is timed
+_SIZES = 128, 8192  # least and largest square matrices whose product is timed
 _LONG = 0.005  # seconds of a product that the time to start it does not matter to
 _FOR = 0.25  # seconds
 _EXTRAS = {  # library: the extra that installs it, and what it is for
@@ -84,16 +84,16 @@ def _speeds() -> dict[str, str]:
 
 def _gigaflops(dtype: torch.dtype, device: str) -> float:
     """Time products of two square matrices, the smallest that take long enough."""
-    for size in _SIZES:
-        left, right = torch.randn(2, size, size, device=device).to(dtype)
-        _products(left, right, 0.0)  # the first product also loads the library
-        if _products(left, right, 0.0) > _LONG or size == _SIZES[-1]:
-            return 2 * size**3 / _products(left, right, _FOR) / 1e9
-    raise AssertionError
+    size, largest = _SIZES
+    while size < largest and _seconds(size, dtype, device, 0.0) < _LONG:
+        size *= 2
+    return 2 * size**3 / _seconds(size, dtype, device, _FOR) / 1e9
 
 
-def _products(left: torch.Tensor, right: torch.Tensor, least: float) -> float:
+def _seconds(size: int, dtype: torch.dtype, device: str, least: float) -> float:
     """Multiply until a time has passed, once at least; give the seconds of one product."""
+    left, right = torch.randn(2, size, size, device=device).to(dtype)
+    (left @ right)[0, 0].item()  # the first product also loads the library
     count, start = 0, time.perf_counter()
     while not count or time.perf_counter() - start < least:
         (left @ right)[0, 0].item()

@@ -111,7 +111,7 @@ class _Search:
                 found[sentence.number] = traced
                 if self.waiter is not None:
                     self.waiter.take(sentence.number, traced)
-            if gone := self.asked.gone([sentence.number for sentence in sentences]):
+            if gone := self.asked.gone(sentence.number for sentence in sentences):
                 done += [
                     s
                     for s, sentence in enumerate(sentences)
