@@ -1,5 +1,5 @@
 # The two commands of the README, and the site. All create the virtual environment when it is missing.
-# Modules are compiled when first imported, and most never are.
+# --no-compile: a module is compiled when it is first imported, instead of all of them now.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

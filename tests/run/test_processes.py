@@ -231,7 +231,7 @@ def test_sigterm_to_torchrun_saves_and_the_run_goes_on(tmp_path: Path) -> None:
     long = ("training.steps=100000", "training.checkpoint_every=50000")
     recipe, run = recipe_file(tmp_path, "long", *long), tmp_path / "run"
     with subprocess.Popen(
-        # Cold: handed on by programs of tests/warm.py, the signal ended some runs without a word.
+        # Cold: with tests/warm.py the first process now and then did not say that it was stopping.
         torchrun(None, 2, "dragoman", "train", recipe, "--run", run),
         cwd=ROOT,
         env=environment(),
