@@ -2,12 +2,15 @@
 
     python benchmarks/sequences.py copy data/copy
     python benchmarks/sequences.py recall data/recall --longest 8 --tested 2 4 6 8 12 16
+    python benchmarks/sequences.py form data/form --shortest 1 --longest 8 --tested 1 2 4 6 8 12 16
 
 Writes ``train.tsv``, ``validation.tsv`` and ``test-N.tsv`` for each length N that is tested:
 source, tab, target. Every letter is drawn, so nothing but the rule can be learned. ``copy`` and
 ``reverse`` are of N letters. ``recall`` is N pairs of a letter and a digit, and then all letters
 again in another order, to which the digits are the answer: ``x3b7?bx`` is answered by ``73`` (after
 the associative recall of Graves et al. 2014, arXiv 1410.5401; here all items are asked for).
+``form`` asks the same with a blank behind each letter, before what is told, and the answer is the
+form filled in: ``b?x?:x3b7`` is answered by ``b7x3``, so each answer has the place of its blank.
 """
 
 import argparse
@@ -46,7 +49,20 @@ def recall(n: int, rng: random.Random) -> tuple[str, str]:
     return f"{told}?{''.join(asked)}", "".join(digits[letter] for letter in asked)
 
 
-RULES: dict[str, Rule] = {"copy": copy, "reverse": reverse, "recall": recall}
+def form(n: int, rng: random.Random) -> tuple[str, str]:
+    """Give what ``recall`` gives as a form with blanks, and the form filled in.
+
+    Raises:
+        ValueError: n is more than 26, and no letter may stand twice.
+    """
+    source, digits = recall(n, rng)
+    told, _, asked = source.partition("?")
+    blanks = "".join(f"{letter}?" for letter in asked)
+    filled = "".join(letter + digit for letter, digit in zip(asked, digits, strict=True))
+    return f"{blanks}:{told}", filled
+
+
+RULES: dict[str, Rule] = {"copy": copy, "reverse": reverse, "recall": recall, "form": form}
 
 
 def drawn(rule: Rule, lengths: Iterable[int], rng: random.Random) -> list[tuple[str, str]]:

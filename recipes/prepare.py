@@ -78,7 +78,10 @@ def polarity(source: Path, target: Path) -> None:
 
 def digits(target: Path) -> None:
     """Handwritten digits of 8 x 8 pixels, of scikit-learn; one in five is for testing."""
-    from sklearn.datasets import load_digits
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise SystemExit("digits: they come with scikit-learn: pip install scikit-learn") from None
 
     found = load_digits()
     order = np.random.default_rng(1).permutation(len(found.target))

@@ -28,6 +28,7 @@ def test_each_rule_does_what_its_name_says() -> None:
     assert RULES["copy"](4, rng) == ("abcd", "abcd")
     assert RULES["reverse"](4, rng) == ("abcd", "dcba")
     assert RULES["recall"](3, rng) == ("a0b1c2?abc", "012")
+    assert RULES["form"](3, rng) == ("a?b?c?:a0b1c2", "a0b1c2")
 
 
 @pytest.mark.parametrize("n", [1, 2, 16, 26])
@@ -40,6 +41,16 @@ def test_what_is_recalled_stands_behind_the_letter_asked_for(n: int) -> None:
     assert [told[told.index(letter) + 1] for letter in asked] == list(target)
     if n == 26:
         assert told[::2] != asked  # in another order
+
+
+@pytest.mark.parametrize("n", [1, 8, 26])
+def test_a_form_is_filled_in_at_the_places_of_its_blanks(n: int) -> None:
+    source, target = RULES["form"](n, random.Random(n))
+    blanks, _, told = source.partition(":")
+    assert len(blanks) == len(target) == len(told) == 2 * n
+    digits = dict(zip(told[::2], told[1::2], strict=True))
+    assert blanks.replace("?", "") == target[::2]
+    assert list(target[1::2]) == [digits[letter] for letter in target[::2]]
 
 
 def test_more_pairs_than_letters_are_refused() -> None:

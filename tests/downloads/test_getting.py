@@ -185,6 +185,16 @@ def test_too_little_room_is_told_before_anything_is_asked(
     assert server.asked == []
 
 
+def test_no_folder_for_archives_stays_when_none_could_be_fetched(
+    server: Server, tmp_path: Path
+) -> None:
+    wanted = served(server)
+    server.replies.clear()  # it has nothing any more
+    with pytest.raises(DataError, match="no copy could be fetched"):
+        run(wanted, tmp_path)
+    assert [path for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
+
+
 def test_a_corpus_without_sets_is_split_by_its_source_sentences(
     server: Server, tmp_path: Path
 ) -> None:

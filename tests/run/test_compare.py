@@ -586,10 +586,11 @@ def test_the_comparisons_of_the_project_read() -> None:
         "compare-table3": 19,
         "compare-successors": 17,
         "compare-long-range": 4,
+        "compare-recall": 6,
     }
 
 
-@pytest.mark.parametrize("name", ["compare-table2", "compare-long-range"])
+@pytest.mark.parametrize("name", ["compare-table2", "compare-long-range", "compare-recall"])
 def test_families_are_compared_with_about_as_many_weights(name: str) -> None:
     file = RECIPES / f"{name}.toml"
     counts: dict[str, int] = {}

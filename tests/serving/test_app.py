@@ -148,6 +148,7 @@ REFUSED: dict[str, tuple[str, Any, int, str]] = {
     "a number for text": ("translate", {"text": 4}, 422, "text"),
     "more asked than kept": ("translate", {"text": "a", "beam": 2, "n_best": 3}, 422, "n_best"),
     "too wide": ("translate", {"text": "a", "beam": 17}, 422, "beam: 17 is more than 16"),
+    "a number": ("translate", {"text": 5}, 422, "text: Input should be a valid string; text: In"),
     "a long text": ("translate", {"text": "a" * 20_001}, 413, "20,001 characters"),
     "many texts": ("translate", {"text": ["a"] * 201}, 413, "201 texts"),
     "much attention": ("attention", {"source": "a" * 3000, "target": "b"}, 413, "3,001"),

@@ -15,7 +15,7 @@ The text appears only when all of it is there. What is interrupted goes on where
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from pathlib import Path
 
@@ -73,11 +73,15 @@ def get_corpus(
         downloads.mkdir(exist_ok=True)
         need_room(corpus, folder)
         verified: dict[str, Verified] = {}
-        for archive in corpus.archives:
-            for event in fetch(archive, downloads, patience):
-                yield event
-                if isinstance(event, Verified):
-                    verified[archive.name] = event
+        try:
+            for archive in corpus.archives:
+                for event in fetch(archive, downloads, patience):
+                    yield event
+                    if isinstance(event, Verified):
+                        verified[archive.name] = event
+        finally:
+            with suppress(OSError):
+                downloads.rmdir()  # empty: nothing has come
         yield from _join(corpus, folder, verified, today or date.today())
 
 

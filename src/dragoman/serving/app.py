@@ -112,5 +112,6 @@ def _mistakes(error: RequestValidationError) -> str:
 def _mistake(found: Mapping[str, Any]) -> str:
     if found["type"] == "json_invalid":
         return f"body: not JSON, at character {found['loc'][-1]}: {found['ctx']['error'][:200]}"
-    place = ".".join(str(part)[:80] for part in found["loc"][1:]) or "body"
+    names = (str(part)[:80] for part in found["loc"][1:])
+    place = ".".join(name for name in names if "[" not in name) or "body"  # or how it was read
     return f"{place}: {found['msg'][:200]}"
