@@ -171,7 +171,7 @@ def _run(search: Callable[[Sequence[int]], None], batches: list[list[int]], work
 
         with ThreadPoolExecutor(workers, "dragoman") as pool:
             try:
-                list(pool.map(alone, reversed(batches)))
+                list(pool.map(alone, batches))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
