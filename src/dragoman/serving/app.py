@@ -109,9 +109,12 @@ def _mistakes(error: RequestValidationError) -> str:
     return "; ".join(_mistake(each) for each in error.errors()[:5])
 
 
+_READERS = ("function-", "list[")  # how pydantic read a field; it puts that behind the name
+
+
 def _mistake(found: Mapping[str, Any]) -> str:
     if found["type"] == "json_invalid":
         return f"body: not JSON, at character {found['loc'][-1]}: {found['ctx']['error'][:200]}"
     names = (str(part)[:80] for part in found["loc"][1:])
-    place = ".".join(name for name in names if "[" not in name) or "body"  # or how it was read
+    place = ".".join(each for each in names if not each.startswith(_READERS)) or "body"
     return f"{place}: {found['msg'][:200]}"
