@@ -80,16 +80,25 @@ def serve(address: str) -> None:
     import torch._dynamo  # the first optimizer would import it
     import torch.distributed.run  # noqa: F401  # as above
 
-    import dragoman.decoding.fused
     import dragoman.run
-    import dragoman.serving.app
-    import dragoman.translator  # noqa: F401  # as above
+    import dragoman.serving.app  # noqa: F401  # as above
+    from dragoman import Translator
     from dragoman.bundle import library_versions
     from dragoman.cli.main import main  # noqa: F401  # as above
+    from dragoman.data.check import load_identifier
+    from dragoman.decoding import choose_engine
     from dragoman.recipe import read_recipe, recipe_toml
+    from tests.fixtures import encoder_decoder
+    from tests.interop.models import random_bundle
 
-    recipe_toml(read_recipe(ROOT / "recipes/digits.toml"))  # each would find out how to read one
+    # What each command would do before its work: find out how a recipe is read, unpack a model of
+    # languages, read compiled kernels from the disk.
+    recipe_toml(read_recipe(ROOT / "recipes/digits.toml"))
     library_versions()
+    load_identifier()
+    bundle = random_bundle({})
+    engine = choose_engine(encoder_decoder(bundle), bundle.frame, engine="fused")
+    Translator(bundle, engine).translate(["a", "b c"])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none is left as a zombie
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address + ".new")

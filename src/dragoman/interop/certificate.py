@@ -247,9 +247,9 @@ def _search(
     tolerance: float,
 ) -> Searched:
     limit = min(WRITTEN, _room(own.longest, other.longest) or WRITTEN)
+    found = own.translate_all(sources, beam=BEAMS[name], max_length=limit)
     equal = ties = 0
-    for number, source in enumerate(sources):
-        ours = own.translate(source, beam=BEAMS[name], max_length=limit)
+    for number, (source, ours) in enumerate(zip(sources, found, strict=True)):
         theirs = other.translate(source, beam=BEAMS[name], max_length=limit)
         if ours == theirs:
             equal += 1

@@ -1,4 +1,4 @@
-"""Dragoman's side of a certificate: the modules of PyTorch, one text at a time."""
+"""Dragoman's side of a certificate: the modules of PyTorch."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from dragoman.models import SequenceToSequence
 from dragoman.nn import CausalLM, EncoderOnly
 
 Array = NDArray[np.float32]
-_SEEDS = 8  # draws of noise that tell whether rounding decides a search
+_SEARCHES = 8  # with noise of their own, that tell whether rounding decides what is found
 
 
 class Own:
@@ -58,19 +58,22 @@ class Own:
 
     def translate(self, source: Sequence[int], *, beam: int, max_length: int) -> list[int]:
         """Search for bare ids; the best log-probability a piece, the end symbol included."""
-        session = TorchEngine(self.model).start([self.frame.source(source)])
+        return self.translate_all([source], beam=beam, max_length=max_length)[0]
+
+    def translate_all(
+        self, sources: Sequence[Sequence[int]], *, beam: int, max_length: int
+    ) -> list[list[int]]:
+        """Search for several at once; see ``translate``."""
+        if not sources:
+            return []
+        session = TorchEngine(self.model).start([self.frame.source(each) for each in sources])
         return self._search(session, beam, max_length)
 
     def undecided(self, source: Sequence[int], *, beam: int, max_length: int, noise: float) -> bool:
         """Say whether a search finds something else when log-probabilities move by ``noise``."""
-        found: set[tuple[int, ...]] = set()
-        for seed in range(_SEEDS):
-            rng = torch.Generator().manual_seed(seed)
-            session = TorchEngine(self.model).start([self.frame.source(source)])
-            found.add(tuple(self._search(_Shaken(session, noise, rng), beam, max_length)))
-            if len(found) > 1:
-                return True
-        return False
+        session = TorchEngine(self.model).start([self.frame.source(source)] * _SEARCHES)
+        shaken = _Shaken(session, noise, torch.Generator().manual_seed(0))
+        return len({tuple(found) for found in self._search(shaken, beam, max_length)}) > 1
 
     @torch.inference_mode()
     def layers(self, source: Sequence[int], target: Sequence[int]) -> dict[str, Array]:
@@ -88,11 +91,18 @@ class Own:
         read, written = self.frame.source(source), self.frame.target_in(target)
         return torch.tensor([read]), torch.tensor([written])
 
-    def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
+    def _search(self, session: Session, beam: int, max_length: int) -> list[list[int]]:
         symbols = replace(Symbols.of(self.frame), banned=self.banned)
         config = BeamSearch(beam=beam, length_penalty="average", alpha=1.0, patience=self.patience)
-        (found,) = search(session, config, symbols, [max_length])
-        return list(found[0].ids) if found else []
+        return searched(session, config, symbols, max_length)
+
+
+def searched(
+    session: Session, config: BeamSearch, symbols: Symbols, max_length: int
+) -> list[list[int]]:
+    """Give the ids of the best translation of each sentence; none where nothing is found."""
+    found = search(session, config, symbols, [max_length] * session.sentences)
+    return [list(best[0].ids) if best else [] for best in found]
 
 
 class OwnReader:

@@ -56,6 +56,15 @@ def dot(query: Any, h: Any, keys: Any, place: Any, g: Any) -> Any:
 
 
 @inlined
+def longest_of(starts: Any) -> Any:
+    """Say how many pieces the longest source has."""
+    longest = 0
+    for s in range(starts.size - 1):
+        longest = max(longest, starts[s + 1] - starts[s])
+    return longest
+
+
+@inlined
 def sum_up(scores: Any, values: Any, places: Any, count: Any, share: Any, lines: Any) -> None:
     """Write the sum of the values at places times their weights, for each head."""
     _, groups, f = values.shape
@@ -158,7 +167,7 @@ def attend_source(
     heads, _groups, e, f = shape
     asked, line = np.empty(heads * e, np.float32), np.empty(heads * f, np.float32)
     query, lines = asked.reshape(heads, e), line.reshape(heads, f)
-    longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
+    longest, count = longest_of(starts), starts[-1]
     places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]  # numpy does not say of what
     scores = np.empty((heads, longest), np.float32)
     for r in range(rows):
@@ -205,7 +214,7 @@ def attend_within(
         read(product, row_scale, columns, bias, heads * e, keys[r].reshape(groups * e))
         start = (heads + groups) * e
         read(product, row_scale, columns, bias, start, values[r].reshape(groups * f))
-    longest, count = (starts[1:] - starts[:-1]).max(), starts[-1]
+    longest, count = longest_of(starts), starts[-1]
     places = np.arange(count)  # pyright: ignore[reportUnknownVariableType]  # numpy does not say of what
     line, scores = np.empty(heads * f, np.float32), np.empty((heads, longest), np.float32)
     lines = line.reshape(heads, f)

@@ -14,7 +14,8 @@ from dragoman.decoding.fused.compiling import compiled
 def reorder(slots: Any, rows: Any, time: Any, out: Any) -> None:
     """Copy rows of a table, as far as it is written."""
     for r in range(rows.size):
-        out[r, :time] = slots[rows[r], :time]
+        for t in range(time):
+            out[r, t] = slots[rows[r], t]
 
 
 @compiled

@@ -47,6 +47,13 @@ def normalize(line: Any, gain: Any, shift: Any, eps: Any, rms: Any) -> None:
         line[j] = (line[j] - mean) * factor * gain[j] + shift[j]
 
 
+@inlined
+def copy(line: Any, out: Any) -> None:
+    """Copy a line; assigning it would compile a message about shapes, for seconds."""
+    for j in range(line.size):
+        out[j] = line[j]
+
+
 @compiled
 def embed(
     ids: Any, places: Any, table: Any, scale: Any, positions: Any, x: Any, out: Any, scales: Any
@@ -75,7 +82,7 @@ def norm_only(
     width = gain.size
     line = np.empty(width, np.float32)
     for r in range(rows):
-        line[:] = x[r]
+        copy(x[r], line)
         normalize(line, gain, shift, eps, rms)
         put(line, width, out, scales, r)
 
@@ -108,10 +115,10 @@ def add_norm(
         for j in range(width):
             line[j] = own[j] * factor + value(product[j], row_scale * columns[j]) + bias[j]
         if not post:
-            own[:] = line
+            copy(line, own)
         normalize(line, gain, shift, eps, rms)
         if post:
-            own[:] = line
+            copy(line, own)
         put(line, width, out, scales, r)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dragoman.bundle import Bundle
-from dragoman.decoding import Session, Symbols, search
+from dragoman.decoding import Session, Symbols
 from dragoman.errors import ModelError
 from dragoman.interop.argos.archive import Package, unpacked
 from dragoman.interop.argos.client import ArgosClient, as_argos, comparable_search
@@ -31,7 +31,7 @@ from dragoman.interop.certificate import (
     Searched,
     difference,
 )
-from dragoman.interop.own_side import Own
+from dragoman.interop.own_side import Own, searched
 from dragoman.interop.probes import TEXTS, probe_sources, probe_targets
 from dragoman.tokenization.existing_pieces import SPACE
 
@@ -82,10 +82,9 @@ def certify_argos(path: Path, bundle: Bundle, *, exact: bool = True) -> Certific
 class _AsArgos(Own):
     """Our side, with the search of Argos Translate."""
 
-    def _search(self, session: Session, beam: int, max_length: int) -> list[int]:
+    def _search(self, session: Session, beam: int, max_length: int) -> list[list[int]]:
         symbols = replace(Symbols.of(self.frame), banned=())  # nothing is
-        (found,) = search(session, comparable_search(beam), symbols, [max_length])
-        return list(found[0].ids) if found else []
+        return searched(session, comparable_search(beam), symbols, max_length)
 
 
 class _Inner:
@@ -122,8 +121,8 @@ class _Inner:
         read = [[self.read[number] for number in source] for source in self.sources]
         found = self.parts.search(read, **options)
         equal = ties = 0
-        for source, theirs in zip(self.sources, found, strict=True):
-            ids = self.own.translate(source, **options)
+        written = self.own.translate_all(self.sources, **options)
+        for source, theirs, ids in zip(self.sources, found, written, strict=True):
             ours = [self.written[number] for number in ids]
             unknown = self.own.frame.special.unknown in ids
             if ours == theirs:
@@ -165,9 +164,7 @@ class _Searches:
 
     def __call__(self, sentences: Sequence[str]) -> list[list[int]]:
         self.sources = self.bundle.source_tokenizer.encode_many(sentences)
-        found = [
-            self.own.translate(ids, beam=self.beam, max_length=LONGEST) for ids in self.sources
-        ]
+        found = self.own.translate_all(self.sources, beam=self.beam, max_length=LONGEST)
         unknown = self.bundle.target_tokenizer.special.unknown
         self.unlike = any(unknown in ids or len(ids) >= LONGEST - 2 for ids in found)
         return found
