@@ -12,6 +12,7 @@ from dragoman.interop import certify
 from dragoman.interop.certificate import difference
 from dragoman.interop.own_side import Own
 from tests.fixtures import encoder_decoder, tiny_bundle
+from tests.interop.models import random_bundle, sources
 
 Array = NDArray[np.float32]
 
@@ -117,6 +118,15 @@ def test_a_choice_between_equal_candidates_hangs_on_rounding() -> None:
     with torch.no_grad():
         model.generator.table.zero_()  # every piece is as probable as any other
     assert Own(bundle).undecided([5, 6], beam=1, max_length=5, noise=1e-4)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_probes_searched_together_are_translated_as_alone(beam: int) -> None:
+    own, how = Own(random_bundle({})), {"beam": beam, "max_length": 15}
+    together = own.translate_all([*sources(), []], **how)
+    assert together == [own.translate(source, **how) for source in [*sources(), []]]
+    assert len({len(ids) for ids in together}) > 1  # they end at different steps
+    assert own.translate_all([], **how) == []
 
 
 def test_a_clear_choice_does_not_hang_on_rounding() -> None:
