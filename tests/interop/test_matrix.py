@@ -49,8 +49,8 @@ REFUSED: dict[str, dict[str, str | None]] = {  # which choices are named; None i
     },
 }
 # Whose packages Argos Translate itself runs, which takes up to half a minute to start; those of the
-# others are run by the two libraries in it, CTranslate2 and sentencepiece. It runs the paper's in
-# the tests of its certificate.
+# others are run by the two libraries in it, CTranslate2 and sentencepiece. It runs the paper's,
+# with an output bias, in the tests of its certificate.
 BY_ARGOS = ("shaw",)
 OPTIONS = {"argos": ExportOptions(source_language="de", target_language="en")}
 
