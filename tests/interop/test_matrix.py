@@ -49,9 +49,8 @@ REFUSED: dict[str, dict[str, str | None]] = {  # which choices are named; None i
     },
 }
 # Whose packages Argos Translate itself runs, which takes up to half a minute to start; those of the
-# others are run by the two libraries in it, CTranslate2 and sentencepiece. It runs the paper's,
-# with an output bias, in the tests of its certificate.
-BY_ARGOS = ("shaw",)
+# others are run by the two libraries in it, CTranslate2 and sentencepiece.
+BY_ARGOS = ("paper", "pre", "shaw")
 OPTIONS = {"argos": ExportOptions(source_language="de", target_language="en")}
 
 
@@ -69,7 +68,7 @@ def few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (probes, argos_certificate):
         monkeypatch.setattr(module, "TEXTS", ("", "a"))
     monkeypatch.setattr(probes, "DRAWN", 3)
-    monkeypatch.setattr(probes, "LONGEST", 12)
+    monkeypatch.setattr(probes, "LONGEST", 24)
     monkeypatch.setattr(certificates, "WRITTEN", 8)
 
 
@@ -85,7 +84,7 @@ def test_a_choice_goes_out_proven_and_comes_back_or_is_refused_by_name(
     if name not in BY_ARGOS:
         monkeypatch.setattr(argos_certificate, "find_spec", _find_none)
         for module in (argos_certificate, argos_parts):
-            monkeypatch.setattr(module, "LONGEST", 12)
+            monkeypatch.setattr(module, "LONGEST", 24)
     bundle, folder = bundle_of(name), tmp_path / "out"
     options = OPTIONS.get(to, ExportOptions())
     if name in REFUSED[to]:

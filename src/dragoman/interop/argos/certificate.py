@@ -121,8 +121,8 @@ class _Inner:
         read = [[self.read[number] for number in source] for source in self.sources]
         found = self.parts.search(read, **options)
         equal = ties = 0
-        written = self.own.translate_all(self.sources, **options)
-        for source, theirs, ids in zip(self.sources, found, written, strict=True):
+        chosen = self.own.translate_all(self.sources, **options)
+        for source, theirs, ids in zip(self.sources, found, chosen, strict=True):
             ours = [self.written[number] for number in ids]
             unknown = self.own.frame.special.unknown in ids
             if ours == theirs:
