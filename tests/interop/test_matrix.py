@@ -68,7 +68,7 @@ def few_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (probes, argos_certificate):
         monkeypatch.setattr(module, "TEXTS", ("", "a"))
     monkeypatch.setattr(probes, "DRAWN", 3)
-    monkeypatch.setattr(probes, "LONGEST", 24)
+    monkeypatch.setattr(probes, "LONGEST", 12)
     monkeypatch.setattr(certificates, "WRITTEN", 8)
 
 
