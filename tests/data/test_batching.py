@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -97,21 +97,24 @@ def test_the_same_generator_gives_the_same_batches(
     assert [batch.tolist() for batch in first] == [batch.tolist() for batch in second]
 
 
+@example(lengths=[(1, 30), (1, 65)], extra=31)  # would share a batch, had 65 not become 66
 @given(lengths=both_lengths, extra=st.integers(0, 900))
 def test_a_plan_costs_no_more_than_filling_batches_in_sorted_order(
     lengths: list[tuple[int, int]], extra: int
 ) -> None:
-    source, target = two_sides(lengths)
+    exact = np.array(lengths, dtype=np.int64).T
     budget = 100 + extra
-    planned = BatchPlan.of(source, target, budget=budget).deal()
-    cost = (slots(planned, source) + slots(planned, target)).sum()
+    planned = BatchPlan.of(*exact, budget=budget).deal()
+    # Lengths above 64 are planned as if they were rounded up, here to the next that is even.
+    source, target = rounded = np.where(exact > 64, exact + exact % 2, exact)
+    cost = sum(slots(planned, side).sum() for side in rounded)
+    assert sum(slots(planned, side).sum() for side in exact) <= cost
     for side, other in ((source, target), (target, source)):
         alike = np.full_like(other, other.max())
         plain = full_batches(np.argsort(-side, kind="stable"), side, alike, budget)
         plain_cost = (slots(plain, side) + slots(plain, alike)).sum()
         more_batches = len(planned) - len(plain)
-        # Lengths above 64 are rounded up by less than 1/32, on both sides of the comparison.
-        assert cost + more_batches * BATCH_COST * budget <= plain_cost * 33 / 32
+        assert cost + more_batches * BATCH_COST * budget <= plain_cost
 
 
 def test_pairs_of_the_same_lengths_fill_batches_without_padding() -> None:
