@@ -217,3 +217,35 @@ def test_what_a_client_no_longer_waits_for_is_left_undone() -> None:
     assert served.queue.stop(20)
     assert sent == []
     assert seen == ["der hund"]  # the other had not begun
+
+
+def test_who_is_cancelled_from_outside_stays_so() -> None:
+    seen = list[str]()
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            seen.append("broken off")
+
+    messages = iter([part(b"")])
+
+    async def receive() -> Message:
+        for message in messages:
+            return message
+        await asyncio.sleep(60)
+        raise AssertionError("waited for more")
+
+    async def send(_: Any) -> None:
+        pass
+
+    async def run() -> None:
+        guard = Guard(endless, Limits(), lambda *_: None)
+        asking = asyncio.ensure_future(guard(scope(), receive, send))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(run())
+    assert seen == ["broken off"]

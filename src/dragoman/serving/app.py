@@ -1,5 +1,6 @@
 """The application: routes, and what every answer has in common."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dragoman.serving.desk import Desk, RefusedError
+from dragoman.serving.direct import Direct
 from dragoman.serving.guard import Guard
 from dragoman.serving.libre_routes import libre_routes
 from dragoman.serving.limits import Limits
@@ -37,10 +39,11 @@ def make_app(
     )
     app.state.desk = desk
     app.include_router(page_routes())
-    app.include_router(own_routes(desk))
+    app.include_router(own := own_routes(desk))
     app.include_router(libre_routes(desk))
     _status_routes(app, desk)
     _errors(app)
+    app.add_middleware(Direct, routers=[own], refuse=_refused)
     app.add_middleware(Guard, limits=limits, observe=desk.metrics.observe)
     return app
 
@@ -69,12 +72,7 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(RefusedError)
     async def refused(_: Request, error: RefusedError) -> JSONResponse:
-        headers: dict[str, str] = {}
-        if error.wait_seconds is not None:
-            headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
-        if error.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        return _refusal(error.reason, error.status, headers)
+        return _refused(error)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -90,6 +88,15 @@ def _errors(app: FastAPI) -> None:
         return _refusal("the server failed; its log says how", 500)
 
 
+def _refused(error: RefusedError) -> JSONResponse:
+    headers: dict[str, str] = {}
+    if error.wait_seconds is not None:
+        headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return _refusal(error.reason, error.status, headers)
+
+
 def _refusal(reason: str, status: int, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Write a reason, in which half of a surrogate pair may stand that was sent."""
     shown = reason.encode("utf-8", "replace").decode()
@@ -99,7 +106,8 @@ def _refusal(reason: str, status: int, headers: Mapping[str, str] | None = None)
 def _no_json(error: RequestValidationError, kind: str) -> str:
     """Say that a body was not read because of its content type; empty if that was not so."""
     unread = any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors())
-    if not unread or kind.partition(";")[0].strip().lower() == "application/json":
+    stated = kind.partition(";")[0].strip().lower()
+    if not unread or stated == "application/json" or re.fullmatch(r"application/.*\+json", stated):
         return ""
     return f"content-type: {kind[:80]!r} is not application/json"
 

@@ -14,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from dragoman.serving.limits import Limits
 
 _PIPELINED = 8  # requests that may wait on a connection for those before them
+_TOGETHER = 1 << 16  # bytes that are sent at once, even if more may follow soon
 _FRAMES = 8  # times as large as its content may a body in chunks be
 
 
@@ -38,7 +39,7 @@ class _Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # as uvicorn has it
         """Begin; one connection too many is closed."""
         self._below = transport
-        super().connection_made(cast("asyncio.Transport", _Lingering(transport, self._close)))
+        super().connection_made(cast("asyncio.Transport", Together(transport, self._close)))
         if len(self.connections) > self.bounds.connections:
             transport.abort()
         else:
@@ -166,19 +167,45 @@ class _Connection(HttpToolsProtocol):
         self._late = self.loop.call_later(self.bounds.body_seconds, self._below.abort)
 
 
-class _Lingering:
-    """A transport that is closed in another way."""
+class Together:
+    """A transport that sends together what is written in one turn of the loop.
+
+    A head and its body are then one call of the system, and wake the client once.
+
+    Args:
+        transport: below it.
+        close: ends it.
+    """
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
         self._transport, self._closed = transport, False
         self._close = close
+        self._written, self._size = list[bytes](), 0
+        self._loop = asyncio.get_running_loop()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
+    def write(self, data: bytes) -> None:
+        """Send it soon."""
+        self._written.append(data)
+        self._size += len(data)
+        if self._size >= _TOGETHER:  # whoever writes so much has to learn whether it is read
+            self._send()
+        elif len(self._written) == 1:
+            self._loop.call_soon(self._send)
+
     def close(self) -> None:
+        """Send what was written, and end."""
         self._closed = True
+        self._send()
         self._close()
 
     def is_closing(self) -> bool:
+        """Say whether it ends or has ended."""
         return self._closed or self._transport.is_closing()
+
+    def _send(self) -> None:
+        if self._written and not self._transport.is_closing():
+            self._transport.write(b"".join(self._written))
+        self._written, self._size = [], 0

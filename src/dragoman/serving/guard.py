@@ -120,6 +120,8 @@ class Guard:
     ) -> None:
         parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         left = asyncio.Event()
+        answering = asyncio.current_task()
+        assert answering is not None  # as this is a coroutine
 
         async def replay() -> Message:
             if parts:
@@ -131,18 +133,15 @@ class Guard:
             while (await receive())["type"] != "http.disconnect":
                 pass
             left.set()
+            answering.cancel()
 
-        answering = asyncio.ensure_future(self.app(scope, replay, send))
         watching = asyncio.ensure_future(watch())
         try:
-            await asyncio.wait({answering, watching}, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                answering.cancel()
-            await asyncio.gather(answering, return_exceptions=False)
+            await self.app(scope, replay, send)
         except asyncio.CancelledError:
-            if not answering.cancelled():
-                answering.cancel()
+            if not left.is_set():
                 raise
+            answering.uncancel()
         finally:
             watching.cancel()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from dragoman.decoding import length_penalty
 from dragoman.serving.attending import Attended
@@ -68,7 +69,7 @@ def own_routes(desk: Desk) -> APIRouter:
         ]
 
     @router.post("/translate", response_model=TranslateResponse, responses=STREAMED)
-    async def translate(request: Request, asked: TranslateRequest) -> Any:
+    async def translate(request: Request, asked: TranslateRequest) -> Response:
         """Translate texts; with ``stream`` a line of JSON for each sentence."""
         admit(request)
         model = desk.model(asked.model)
@@ -93,12 +94,10 @@ def own_routes(desk: Desk) -> APIRouter:
             return StreamingResponse(lines, media_type="application/x-ndjson")
         found = await desk.ask(model, way, texts)
         shown = [_translated(each, asked.alpha) for each in found]
-        answer = TranslateResponse(model=model.name, translations=shown)
-        # Written here, as FastAPI would look through all of it once more before.
-        return Response(answer.model_dump_json(), media_type="application/json")
+        return _written(TranslateResponse(model=model.name, translations=shown))
 
     @router.post("/score", response_model=ScoreResponse)
-    async def score(request: Request, asked: ScoreRequest) -> ScoreResponse:
+    async def score(request: Request, asked: ScoreRequest) -> Response:
         """Say how probable targets are as translations of their sources."""
         admit(request)
         model = desk.model(asked.model)
@@ -111,10 +110,10 @@ def own_routes(desk: Desk) -> APIRouter:
         scores = [
             Scored(log_prob=each.log_prob, token_log_probs=list(each.log_probs)) for each in found
         ]
-        return ScoreResponse(model=model.name, scores=scores)
+        return _written(ScoreResponse(model=model.name, scores=scores))
 
     @router.post("/attention", response_model=AttentionResponse)
-    async def attention(request: Request, asked: AttentionRequest) -> AttentionResponse:
+    async def attention(request: Request, asked: AttentionRequest) -> Response:
         """Show who attends to whom when a target is written from its source.
 
         With the ids that a translation was answered with, it is the attention by which it was
@@ -123,10 +122,10 @@ def own_routes(desk: Desk) -> APIRouter:
         admit(request)
         pair = Attended.of(desk, desk.model(asked.model), asked)
         (maps,) = await desk.ask(pair.served, Attend(), [(pair.source.ids, pair.target.ids)])
-        return pair.shown(maps)
+        return _written(pair.shown(maps))
 
     @router.post("/alternatives", response_model=AlternativesResponse)
-    async def alternatives(request: Request, asked: AlternativesRequest) -> AlternativesResponse:
+    async def alternatives(request: Request, asked: AlternativesRequest) -> Response:
         """Find other words at a place of a translation, each with the text it leads to."""
         admit(request)
         model = desk.model(asked.model)
@@ -143,9 +142,14 @@ def own_routes(desk: Desk) -> APIRouter:
             )
             for each in found
         ]
-        return AlternativesResponse(model=model.name, alternatives=shown)
+        return _written(AlternativesResponse(model=model.name, alternatives=shown))
 
     return router
+
+
+def _written(answer: BaseModel) -> Response:
+    """Write an answer; FastAPI would look through all of it once more before."""
+    return Response(answer.model_dump_json(), media_type="application/json")
 
 
 def _translated(translation: Translation, alpha: float) -> Translated:
