@@ -117,9 +117,11 @@ def _length(text: str) -> int:
 
 def _most_in_a_row(words: Sequence[str]) -> int:
     """Count how often a phrase stands in a row, the phrase for which this is most; 1 is once."""
-    numbers: dict[str, int] = {}
-    signs = "".join(chr(numbers.setdefault(word, len(numbers))) for word in words)
-    best = _repeats(words, TIMES) if _THREE_TIMES.search(signs) else 1
+    best = 1
+    if len(words) - len(set(words)) >= TIMES - 1:  # else there is no word that comes so often
+        numbers: dict[str, int] = {}
+        signs = "".join(chr(numbers.setdefault(word, len(numbers))) for word in words)
+        best = _repeats(words, TIMES) if _THREE_TIMES.search(signs) else 1
     long = (word for word in words if len(word) > _LONG_WORD and _FIVE_TIMES.search(word))
     return max(best, max((_repeats(word, TIMES_SHORT) for word in long), default=1))
 
