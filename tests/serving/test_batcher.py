@@ -291,6 +291,36 @@ def test_workers_take_batches_side_by_side_each_full_by_size(gate: Gate) -> None
     assert batcher.stop(20)
 
 
+def begun(gate: Gate, count: int) -> list[int]:
+    """Wait until so many batches have begun; give how many items each has, least first."""
+    for _ in range(500):
+        if len(gate.batches) == count:
+            break
+        threading.Event().wait(0.01)
+    return sorted(len(items) for _, items in gate.batches)
+
+
+@pytest.mark.parametrize(("items", "parts"), [(9, [4, 5]), (4, [2, 2]), (3, [3])])
+def test_threads_that_are_free_share_what_one_client_asks(
+    items: int, parts: list[int], gate: Gate
+) -> None:
+    batcher: Batcher[str, str] = Batcher(gate, room=100, workers=2)
+    batcher.submit("a", ["x"] * items, [1] * items)
+    assert begun(gate, len(parts)) == parts
+    gate.open.set()
+    assert batcher.stop(20)
+
+
+def test_a_thread_takes_all_that_waits_where_no_other_is_free(gate: Gate) -> None:
+    batcher: Batcher[str, str] = Batcher(gate, room=100, workers=2)
+    batcher.submit("a", ["x"], [1])
+    assert begun(gate, 1) == [1]
+    batcher.submit("a", ["x"] * 9, [1] * 9)
+    assert begun(gate, 2) == [1, 9]
+    gate.open.set()
+    assert batcher.stop(20)
+
+
 def test_a_worker_waits_for_those_whom_it_just_answered_while_another_is_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

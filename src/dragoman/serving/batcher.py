@@ -2,10 +2,11 @@
 
 Threads run the model, as many as can at the same time. Whenever one is free it takes what waits,
 something of every request in turn, so that a long one does not hold up a short one, and does it as
-one batch; a large request lets smaller ones that come soon after it go first. Only what is asked
-for in the same way can be one batch. Answers are given together, or after a moment if the rest of
-the batch needs longer; what nobody waits for any more is broken off. While another one is busy, a
-thread waits a moment for as much as a batch held of late: who was just answered may ask again.
+one batch; a large request lets smaller ones that come soon after it go first, and others that are
+free share it. Only what is asked for in the same way can be one batch. Answers are given together,
+or after a moment if the rest of the batch needs longer; what nobody waits for any more is broken
+off. While another one is busy, a thread waits a moment for as much as a batch held of late: who was
+just answered may ask again.
 """
 
 import threading
@@ -26,6 +27,7 @@ Result = TypeVar("Result")
 
 FILLING = 1 / 10  # of the time that the last batch took may be waited for the next to fill
 
+FEWEST = 4  # items that are shared out among threads that are free
 LATER_SECONDS = 2e-4  # for each unit of size may others come and be done before a request
 HELD_SECONDS = 2.0  # for which answers may wait for the rest of their batch: giving them one by one
 # while models are run costs a fifth of what can be done
@@ -256,11 +258,11 @@ class Batcher(Generic[Item, Result]):
 
     def _batch(self) -> tuple[Hashable, list[_Job[Item, Result]]]:
         """Take a job of each request in turn until a batch is full."""
-        way, now = self._requests[0].way, time.monotonic()
+        way, now, most = self._requests[0].way, time.monotonic(), self._share()
         batch: list[_Job[Item, Result]] = []
         turns = deque((each, each.bite) for each in self._requests if each.way == way)
         size = 0
-        while turns and len(batch) < self.at_once and size < self._size:
+        while turns and len(batch) < most and size < self._size:
             request, bite = turns.popleft()
             job = request.jobs.popleft()
             request.turn = max(request.turn, now)  # what is left of it comes later
@@ -274,6 +276,11 @@ class Batcher(Generic[Item, Result]):
         self._drop_empty()
         self._requests.sort()
         return way, batch
+
+    def _share(self) -> int:
+        """Say how many items this thread takes at most: free ones share what there is."""
+        free, queued = len(self._threads) - self._busy + 1, self._queued()
+        return self.at_once if queued < FEWEST else min(self.at_once, -(-queued // free))
 
     def _do(self, way: Hashable, batch: Sequence[_Job[Item, Result]]) -> None:
         jobs = [job for job in batch if not job.done.done()]
