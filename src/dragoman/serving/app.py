@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from dragoman.serving.desk import Desk, RefusedError
-from dragoman.serving.direct import Direct
 from dragoman.serving.guard import Guard
 from dragoman.serving.libre_routes import libre_routes
 from dragoman.serving.limits import Limits
@@ -39,11 +38,10 @@ def make_app(
     )
     app.state.desk = desk
     app.include_router(page_routes())
-    app.include_router(own := own_routes(desk))
+    app.include_router(own_routes(desk))
     app.include_router(libre_routes(desk))
     _status_routes(app, desk)
     _errors(app)
-    app.add_middleware(Direct, routers=[own], refuse=_refused)
     app.add_middleware(Guard, limits=limits, observe=desk.metrics.observe)
     return app
 
