@@ -176,6 +176,23 @@ def test_what_cannot_be_done_is_refused_with_a_reason(name: str, client: TestCli
     assert client.post("/v1/translate", json={"text": TEXTS[0]}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("kind", "blamed"),
+    [
+        ("application/json; charset=utf-8", False),
+        ("application/hal+json", False),  # is read as JSON, so the fault is what stands there
+        ("application/xml", True),
+        ("text/plain", True),
+    ],
+)
+def test_a_content_type_is_blamed_where_it_is_not_json(
+    kind: str, blamed: bool, client: TestClient
+) -> None:
+    answer = client.post("/v1/translate", content="[]", headers={"content-type": kind})
+    assert answer.status_code == 422
+    assert ("is not application/json" in answer.json()["error"]) == blamed
+
+
 def test_a_body_that_is_too_large_is_refused(translator: Translator) -> None:
     with serving(translator, Limits(body_bytes=1000)) as client:
         answer = client.post("/v1/translate", json={"text": "a" * 1000})

@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def results(futures: list[Future[str]]) -> list[str]:
     return [future.result(20) for future in futures]
 
 
-def held(gate: Gate, **options: int) -> Batcher[str, str]:
+def held(gate: Gate, **options: Any) -> Batcher[str, str]:
     """Make a queue whose thread is busy with a first item."""
     batcher = Batcher(gate, **{"room": 100, **options})
     batcher.submit("a", ["first"], [1])
@@ -194,7 +195,7 @@ def test_an_error_reaches_who_asked_for_it_and_nobody_else(gate: Gate) -> None:
 def test_an_answer_waits_for_the_rest_of_its_batch_no_longer_than_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dragoman.serving.batcher.HELD_SECONDS", 0.2)
+    monkeypatch.setattr("dragoman.serving.jobs.HELD_SECONDS", 0.2)
     last, given_at_once = threading.Event(), list[bool]()
 
     def work(_: Hashable, items: list[str], waiter: Waiter[str]) -> list[str]:
@@ -307,6 +308,16 @@ def test_threads_that_are_free_share_what_one_client_asks(
     batcher: Batcher[str, str] = Batcher(gate, room=100, workers=2)
     batcher.submit("a", ["x"] * items, [1] * items)
     assert begun(gate, len(parts)) == parts
+    gate.open.set()
+    assert batcher.stop(20)
+
+
+def test_a_request_stays_whole_where_batches_are_not_done_side_by_side(gate: Gate) -> None:
+    batcher: Batcher[str, str] = Batcher(
+        gate, room=100, workers=2, side_by_side=lambda way: way == "a"
+    )
+    batcher.submit("b", ["x"] * 9, [1] * 9)
+    assert begun(gate, 1) == [9]
     gate.open.set()
     assert batcher.stop(20)
 

@@ -70,7 +70,12 @@ def _errors(app: FastAPI) -> None:
 
     @app.exception_handler(RefusedError)
     async def refused(_: Request, error: RefusedError) -> JSONResponse:
-        return _refused(error)
+        headers: dict[str, str] = {}
+        if error.wait_seconds is not None:
+            headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
+        if error.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return _refusal(error.reason, error.status, headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -86,15 +91,6 @@ def _errors(app: FastAPI) -> None:
         return _refusal("the server failed; its log says how", 500)
 
 
-def _refused(error: RefusedError) -> JSONResponse:
-    headers: dict[str, str] = {}
-    if error.wait_seconds is not None:
-        headers["Retry-After"] = str(max(1, round(error.wait_seconds)))
-    if error.status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return _refusal(error.reason, error.status, headers)
-
-
 def _refusal(reason: str, status: int, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Write a reason, in which half of a surrogate pair may stand that was sent."""
     shown = reason.encode("utf-8", "replace").decode()
@@ -105,7 +101,7 @@ def _no_json(error: RequestValidationError, kind: str) -> str:
     """Say that a body was not read because of its content type; empty if that was not so."""
     unread = any(each["loc"] == ("body",) and each["type"] != "missing" for each in error.errors())
     stated = kind.partition(";")[0].strip().lower()
-    if not unread or stated == "application/json" or re.fullmatch(r"application/.*\+json", stated):
+    if not unread or re.fullmatch(r"application/(.*\+)?json", stated):
         return ""
     return f"content-type: {kind[:80]!r} is not application/json"
 

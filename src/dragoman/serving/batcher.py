@@ -14,23 +14,16 @@ import time
 from bisect import insort
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
-from dataclasses import dataclass
+from concurrent.futures import Future
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Generic
 
 from dragoman.decoding import Waiter
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from dragoman.serving.jobs import Held, Item, Job, Request, Result
 
 FILLING = 1 / 10  # of the time that the last batch took may be waited for the next to fill
-
 FEWEST = 4  # items that are shared out among threads that are free
 LATER_SECONDS = 2e-4  # for each unit of size may others come and be done before a request
-HELD_SECONDS = 2.0  # for which answers may wait for the rest of their batch: giving them one by one
-# while models are run costs a fifth of what can be done
 
 
 class OverloadedError(Exception):
@@ -39,70 +32,6 @@ class OverloadedError(Exception):
 
 class StoppedError(Exception):
     """Nothing is accepted any more."""
-
-
-@dataclass(slots=True, eq=False)
-class _Job(Generic[Item, Result]):
-    item: Item
-    size: int
-    done: Future[Result]  # never marked as running, so that it can be cancelled all the time
-    taken: bool = False  # out of the queue
-
-    def answer(self, result: Result) -> None:
-        """Give the result to who waits for it, unless it has it already or has gone."""
-        with suppress(InvalidStateError):
-            self.done.set_result(result)
-
-    def fail(self, error: BaseException) -> None:
-        """Say what went wrong."""
-        with suppress(InvalidStateError):
-            self.done.set_exception(error)
-
-
-@dataclass(slots=True, eq=False)
-class _Request(Generic[Item, Result]):
-    way: Hashable
-    jobs: deque[_Job[Item, Result]]
-    bite: int
-    turn: float  # the earlier one comes first
-
-    def __lt__(self, other: "_Request[Item, Result]") -> bool:
-        return self.turn < other.turn
-
-
-class _Held(Generic[Item, Result]):
-    """Answers that are there before the rest of their batch."""
-
-    def __init__(self, jobs: Sequence[_Job[Item, Result]]) -> None:
-        self._jobs, self._results = jobs, deque[tuple[int, Result]]()
-        self._until = time.monotonic() + HELD_SECONDS
-        self._gone: list[Future[Result]] = []
-        for job in jobs:
-            job.done.add_done_callback(self._settled)
-        self.waiter: Waiter[Result] = Waiter(self._wants, self._take, self._count_gone)
-
-    def give(self) -> None:
-        """Give them to who waits for them."""
-        with suppress(IndexError):  # several threads may be at it
-            while True:
-                place, result = self._results.popleft()
-                self._jobs[place].answer(result)
-
-    def _wants(self, place: int) -> bool:
-        return not self._jobs[place].done.cancelled()
-
-    def _count_gone(self) -> int:  # is asked all the time
-        if self._results and time.monotonic() >= self._until:
-            self.give()
-            self._until = time.monotonic() + HELD_SECONDS
-        return len(self._gone)
-
-    def _settled(self, done: Future[Result]) -> None:
-        if done.cancelled():
-            self._gone.append(done)
-
-    def _take(self, place: int, result: Result) -> None:
-        self._results.append((place, result))
 
 
 class Batcher(Generic[Item, Result]):
@@ -116,6 +45,8 @@ class Batcher(Generic[Item, Result]):
         at_once: most items in a batch.
         size: with which a batch is full, as a sum of sizes; what comes later waits for it.
         workers: batches done at the same time.
+        side_by_side: whether batches asked for in a way are, too; if not, nothing is gained by
+            cutting a request for several workers.
     """
 
     def __init__(
@@ -126,10 +57,11 @@ class Batcher(Generic[Item, Result]):
         at_once: int = 64,
         size: int | None = None,
         workers: int = 1,
+        side_by_side: Callable[[Hashable], bool] = lambda _: True,
     ) -> None:
         self._work, self.room, self.at_once = work, room, at_once
-        self._size = room if size is None else size
-        self._requests: list[_Request[Item, Result]] = []  # by turn
+        self._size, self._side_by_side = room if size is None else size, side_by_side
+        self._requests: list[Request[Item, Result]] = []  # by turn
         self._changed = threading.Condition()
         self._stopping = False
         self.waiting = 0  # sum of sizes accepted and not yet done
@@ -161,8 +93,8 @@ class Batcher(Generic[Item, Result]):
             OverloadedError: there is no room for all items.
             StoppedError: the queue has been stopped.
         """
-        jobs: list[_Job[Item, Result]] = [
-            _Job(item, size, Future()) for item, size in zip(items, sizes, strict=True)
+        jobs: list[Job[Item, Result]] = [
+            Job(item, size, Future()) for item, size in zip(items, sizes, strict=True)
         ]
         with self._changed:
             if self._stopping:
@@ -177,12 +109,12 @@ class Batcher(Generic[Item, Result]):
                 self._forget()
             if jobs:
                 turn = time.monotonic() + LATER_SECONDS * sum(sizes)
-                request = _Request(way, deque(jobs), bite or self.at_once, turn)
+                request = Request(way, deque(jobs), bite or self.at_once, turn)
                 insort(self._requests, request)
                 self._changed.notify()
         return futures
 
-    def _settled(self, job: _Job[Item, Result], done: Future[Result]) -> None:
+    def _settled(self, job: Job[Item, Result], done: Future[Result]) -> None:
         """Give back the room of what stands in the queue and is no longer waited for."""
         with self._changed:
             if done.cancelled() and not job.taken:
@@ -226,7 +158,7 @@ class Batcher(Generic[Item, Result]):
                 self._busy, self._took = self._busy - 1, time.monotonic() - began
             batch.clear()  # its results are not kept until there is another
 
-    def _take(self) -> tuple[Hashable, list[_Job[Item, Result]]] | None:
+    def _take(self) -> tuple[Hashable, list[Job[Item, Result]]] | None:
         """Wait for something to do; None when there will be nothing more."""
         with self._changed:
             while True:
@@ -256,10 +188,11 @@ class Batcher(Generic[Item, Result]):
             self._changed.wait(left)
         return bool(self._requests)
 
-    def _batch(self) -> tuple[Hashable, list[_Job[Item, Result]]]:
+    def _batch(self) -> tuple[Hashable, list[Job[Item, Result]]]:
         """Take a job of each request in turn until a batch is full."""
-        way, now, most = self._requests[0].way, time.monotonic(), self._share()
-        batch: list[_Job[Item, Result]] = []
+        way, now = self._requests[0].way, time.monotonic()
+        most = self._share(way)
+        batch: list[Job[Item, Result]] = []
         turns = deque((each, each.bite) for each in self._requests if each.way == way)
         size = 0
         while turns and len(batch) < most and size < self._size:
@@ -277,16 +210,19 @@ class Batcher(Generic[Item, Result]):
         self._requests.sort()
         return way, batch
 
-    def _share(self) -> int:
+    def _share(self, way: Hashable) -> int:
         """Say how many items this thread takes at most: free ones share what there is."""
-        free, queued = len(self._threads) - self._busy + 1, self._queued()
-        return self.at_once if queued < FEWEST else min(self.at_once, -(-queued // free))
+        free = len(self._threads) - self._busy + 1
+        queued = sum(len(each.jobs) for each in self._requests if each.way == way)
+        if queued < FEWEST or not self._side_by_side(way):
+            return self.at_once
+        return min(self.at_once, -(-queued // free))
 
-    def _do(self, way: Hashable, batch: Sequence[_Job[Item, Result]]) -> None:
+    def _do(self, way: Hashable, batch: Sequence[Job[Item, Result]]) -> None:
         jobs = [job for job in batch if not job.done.done()]
         if not jobs:
             return
-        held = _Held(jobs)
+        held = Held(jobs)
         try:
             results = self._work(way, [job.item for job in jobs], held.waiter)
             for job, result in zip(jobs, results, strict=True):

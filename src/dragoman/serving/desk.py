@@ -1,10 +1,8 @@
 """Where requests are taken in: models by name, bounds of texts, answers in time."""
 
 import asyncio
-import itertools
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any
 
 from dragoman.errors import DragomanError
@@ -153,43 +151,13 @@ class Desk:
         seconds = self.limits.seconds
         try:
             async with asyncio.timeout(seconds):
-                return await _results(futures)
+                return await asyncio.gather(*map(asyncio.wrap_future, futures))
         except TimeoutError:
             raise RefusedError(
                 503, f"not done within {seconds:g} s; send less, or try again", wait_seconds=seconds
             ) from None
         except (DragomanError, ValueError) as error:
             raise RefusedError(422, str(error)) from None
-
-
-async def _results(futures: Sequence[Future[Any]]) -> list[Any]:
-    """Wait until all are done, or one has failed; whoever stops waiting cancels what is left.
-
-    ``asyncio.gather`` would wake the loop for each, out of the thread that is at the next one.
-    """
-    loop, left = asyncio.get_running_loop(), itertools.count(len(futures) - 1, -1)
-    settled = loop.create_future()
-
-    def done(future: Future[Any]) -> None:  # in any thread
-        if next(left) == 0 or future.cancelled() or future.exception() is not None:
-            with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(wake)
-
-    def wake() -> None:
-        if not settled.done():
-            settled.set_result(None)
-
-    try:
-        for future in futures:
-            future.add_done_callback(done)
-        if futures:
-            await settled
-        for future in futures:  # none is waited for where one has failed
-            if future.cancelled():
-                raise asyncio.CancelledError
-            if future.done() and (error := future.exception()) is not None:
-                raise error
-        return [future.result() for future in futures]
-    finally:
-        for future in futures:
-            future.cancel()
+        finally:
+            for future in futures:
+                future.cancel()

@@ -103,6 +103,7 @@ class Served:
             room=limits.waiting_characters,
             size=tokens * CHARACTERS,
             workers=engine.workers,
+            side_by_side=lambda way: isinstance(way, Translate),
         )
         self._whole = Lock()  # held by what runs the model itself, with all threads of PyTorch
 
